@@ -1,0 +1,217 @@
+"""One evaluation: its time, its budget, and the walks over values that the budget pays for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from types import GeneratorType
+from typing import Final
+
+import attrs
+
+from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.limits import Limits
+from trioflow.expressions.python.kinds import COLLECTIONS, SCALARS, TEXTS
+
+__all__ = ["Run", "private_copy"]
+
+# What one turn buys of an operation in C, as powers of two: 256 characters copied, 32 entries copied, 16 nodes walked.
+_CHARACTERS: Final = 8
+_ENTRIES: Final = 5
+_NODES: Final = 4
+
+
+@attrs.define(eq=False)
+class Run:
+    """The state of one evaluation.
+
+    ``touched`` holds the containers that a script changed in place, by identity (and keeps them alive, so that no id is
+    used twice); it is None for an expression, which may change nothing.
+    """
+
+    limits: Limits
+    now: datetime
+    left: int
+    touched: dict[int, object] | None = None
+
+    def turns(self, count: int) -> None:
+        """Pay for ``count`` loop turns."""
+        self.left -= count
+        if self.left < 0:
+            raise Fault(
+                f"the evaluation takes more loop turns than the limit max_turns = {self.limits.max_turns} allows",
+                limit="max_turns",
+            )
+
+    def admit(self, size: int, what: str) -> None:
+        """Refuse a size before anything of that size is made."""
+        if size > self.limits.max_size:
+            # The number itself may be too long to print.
+            much = f"the size {size}" if size < 10**15 else "a size beyond all bounds"
+            raise Fault(
+                f"{what} has {much}, more than the limit max_size = {self.limits.max_size} allows",
+                limit="max_size",
+            )
+
+    def admit_bits(self, bits: int, what: str) -> None:
+        """Refuse an integer of so many bits before it is computed."""
+        if bits > self.limits.max_int_bits:
+            raise Fault(
+                f"{what} would be an integer of more bits than the limit max_int_bits = {self.limits.max_int_bits} "
+                "allows",
+                limit="max_int_bits",
+            )
+
+    def admit_digits(self, length: int, what: str) -> None:
+        """Refuse to read or write a number with so many characters."""
+        if length > self.limits.max_int_bits:
+            raise Fault(
+                f"{what} has {length} digits or characters, more than the limit max_int_bits = "
+                f"{self.limits.max_int_bits} allows",
+                limit="max_int_bits",
+            )
+
+    def admit_width(self, width: int) -> None:
+        """Refuse a format of that width, precision or length."""
+        if width > self.limits.max_width:
+            raise Fault(
+                f"the format is wider than the limit max_width = {self.limits.max_width} allows", limit="max_width"
+            )
+
+    def sized(self, value: object) -> object:
+        """A new value, checked against the limits and paid for."""
+        kind = type(value)
+        if kind is int:
+            self.admit_bits(value.bit_length(), "the result")  # type: ignore[attr-defined]  # narrowed by exact type
+        elif kind in TEXTS or kind in COLLECTIONS:
+            self.admit(len(value), "the result")  # type: ignore[arg-type]  # narrowed by exact type
+            self.pay(value)
+        return value
+
+    def pay(self, value: object) -> None:
+        """Pay for an operation in C that goes through the value once."""
+        kind = type(value)
+        if kind in TEXTS:
+            self.turns(len(value) >> _CHARACTERS)  # type: ignore[arg-type]  # narrowed by exact type
+        elif kind in COLLECTIONS:
+            self.turns(len(value) >> _ENTRIES)  # type: ignore[arg-type]  # narrowed by exact type
+
+    def touch(self, container: object) -> None:
+        """Note that a container is about to be changed in place."""
+        if self.touched is None:
+            raise Fault(f"an expression cannot change data: {shown(container)}")
+        self.touched[id(container)] = container
+
+    def elements(self, value: object, weight: int = 1) -> Iterable[object]:
+        """What a comprehension or function goes through; every element is paid for, as ``weight`` turns.
+
+        The order is the same in every process: a set is sorted, because the hashes of texts differ from run to run.
+        """
+        kind = type(value)
+        if kind is list or kind is tuple or kind is dict or kind in TEXTS:
+            self.turns(len(value) * weight)  # type: ignore[arg-type]  # narrowed by exact type
+            return value  # type: ignore[return-value]
+        return self.loop(value, weight)
+
+    def loop(self, value: object, weight: int = 0) -> Iterable[object]:
+        """Like `elements`, for a loop that pays for its turns itself, because its body may let the collection grow."""
+        kind = type(value)
+        if kind is set:
+            self.turns(len(value) * max(1, weight))  # type: ignore[arg-type]  # narrowed by exact type
+            return _in_order(value)  # type: ignore[arg-type]
+        if kind in COLLECTIONS or kind in TEXTS or kind is GeneratorType:
+            return value  # type: ignore[return-value]  # a generator pays inside, where its own loops start
+        raise Fault(f"cannot go through {shown(value)}: it is no list, record, set or text")
+
+    def weigh(self, *values: object) -> None:
+        """Pay for a walk over whole trees of values, before C code makes the same walk without asking us.
+
+        A part that is reachable twice counts twice: ``[x, x]`` thirty times over is a billion nodes in a few bytes.
+        """
+        nodes = characters = 0
+        for part in _parts(values):
+            nodes += 1
+            if type(part) in TEXTS:
+                characters += len(part)  # type: ignore[arg-type]  # narrowed by exact type
+            elif type(part) is int:
+                characters += part.bit_length() >> 6  # type: ignore[attr-defined]  # narrowed by exact type
+            if nodes + characters > self.limits.max_size:
+                self.admit(nodes + characters, "the whole value")
+        self.turns((nodes >> _NODES) + (characters >> _CHARACTERS))
+
+    def settled(self, value: object, depth: int = 0) -> object:
+        """The value as the caller may keep it: lists and records of its own, of bounded size and depth."""
+        if depth == 0:
+            self.weigh(value)
+        if depth > self.limits.max_nesting:
+            raise Fault(
+                f"the result is nested deeper than the limit max_nesting = {self.limits.max_nesting} allows",
+                limit="max_nesting",
+            )
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return [self.settled(part, depth + 1) for part in value]  # type: ignore[attr-defined]
+        if kind is dict:
+            entries = value.items()  # type: ignore[attr-defined]  # narrowed by exact type
+            return {_record_key(key): self.settled(part, depth + 1) for key, part in entries}
+        if kind is set:
+            raise Fault(f"a set is no process value: write sorted(...) or list(...) around {shown(value)}")
+        return value
+
+
+def private_copy(value: object, memo: dict[int, object] | None = None) -> object:
+    """A copy of everything that can change in place; what was one object inside the value stays one object."""
+    kind = type(value)
+    if kind in SCALARS:
+        return value
+    memo = {} if memo is None else memo
+    known = memo.get(id(value))
+    if known is not None:
+        return known
+    if kind is list:
+        memo[id(value)] = items = []
+        items.extend(private_copy(part, memo) for part in value)  # type: ignore[attr-defined]
+        return items
+    if kind is dict:
+        memo[id(value)] = record = {}
+        record.update((key, private_copy(part, memo)) for key, part in value.items())  # type: ignore[attr-defined]
+        return record
+    return copy.deepcopy(value, memo)  # type: ignore[arg-type]  # tuples and attrs classes; the same memo by design
+
+
+def _parts(values: tuple[object, ...]) -> Iterator[object]:
+    """Every node of the trees, without recursion; endless for a list that holds itself, which `weigh` bounds."""
+    stack: list[Iterator[object]] = [iter(values)]
+    while stack:
+        for part in stack[-1]:
+            yield part
+            if type(part) not in SCALARS:
+                stack.append(_inside(part))
+                break
+        else:
+            stack.pop()
+
+
+def _inside(value: object) -> Iterator[object]:
+    kind = type(value)
+    if kind is dict:
+        return (part for entry in value.items() for part in entry)  # type: ignore[attr-defined]
+    if kind in COLLECTIONS:
+        return iter(value)  # type: ignore[call-overload, no-any-return]  # narrowed by exact type
+    if attrs.has(kind):
+        return (getattr(value, field.name) for field in attrs.fields(kind))
+    return iter(())
+
+
+def _in_order(value: set[object]) -> list[object]:
+    try:
+        return sorted(value)  # type: ignore[type-var]  # mixed types raise, which is the next line
+    except TypeError:
+        return sorted(value, key=lambda part: (type(part).__name__, repr(part)))
+
+
+def _record_key(key: object) -> str:
+    if type(key) is not str:
+        raise Fault(f"the names in a record are texts, not {shown(key)}: write str(...) around it")
+    return key

@@ -1,0 +1,56 @@
+"""What happened, as observers see it: frozen facts, made at the observer's edge only.
+
+Inside, a fact is a plain tuple ``(kind, node_id, track_id, detail)``; the engine adds the instance and
+the time.  Facts are observation, never state: nothing is rebuilt from them, and a slow observer loses some.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from attrs import field, frozen
+
+__all__ = ["TERMINAL", "Fact", "RawFact", "Status"]
+
+
+class Status(enum.StrEnum):
+    """The status of an instance (``semantics.md`` section 10)."""
+
+    CREATED = "created"
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    TERMINATING = "terminating"
+    COMPLETED = "completed"
+    TERMINATED = "terminated"
+    FAILED = "failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing can change it any more."""
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({Status.COMPLETED, Status.TERMINATED, Status.FAILED})
+
+RawFact = tuple[str, str, int, Mapping[str, Any]]
+"""``(kind, node id, track id, details)``; node id is empty and track id 0 where the fact has none."""
+
+
+@frozen(kw_only=True)
+class Fact:
+    """One fact: what happened to which instance, at which node, when.
+
+    ``kind`` is one of the words of the life cycle, such as ``instance-started``, ``activity-completed``,
+    ``timer-fired``, ``incident-opened``, ``instance-hydrated``.  ``details`` holds names, counts and
+    codes, never values of variables.
+    """
+
+    kind: str
+    instance_id: str
+    at: datetime
+    node_id: str = ""
+    track_id: int = 0
+    details: Mapping[str, Any] = field(factory=dict)

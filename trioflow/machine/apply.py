@@ -1,0 +1,320 @@
+"""``apply(program, state, event, now)``: the one way in which an instance changes.
+
+Pure, synchronous, deterministic: the same state, event and now give the same transition, byte for byte.
+It runs to quiescence, or until its budget of steps is spent: then the transition is *pending*, and ``advance``
+must finish it before any other event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from trioflow.errors import EngineBug, UnstorableValue
+from trioflow.facts import Status
+from trioflow.machine import incidents
+from trioflow.machine.events import (
+    ActivityCompleted,
+    ActivityFailed,
+    Cancel,
+    DropIncident,
+    ErrorThrown,
+    Event,
+    MessageArrived,
+    Reentered,
+    ResolveIncident,
+    RetryIncident,
+    Start,
+    TaskAssigned,
+    TaskClaimed,
+    TaskCompleted,
+    TaskUnclaimed,
+    TimerDue,
+)
+from trioflow.machine.program import Program
+from trioflow.machine.state import (
+    MAX_REENTRIES,
+    Header,
+    Identity,
+    IncidentKind,
+    MessageWait,
+    Resume,
+    RetryWait,
+    State,
+    TaskWait,
+    TimerWait,
+    Track,
+    TrackState,
+)
+from trioflow.machine.transition import Run, Transition
+from trioflow.machine.turn import Turn
+
+__all__ = ["BUDGET", "advance", "apply", "new_state"]
+
+BUDGET = 256
+"""Steps of one ``apply`` before the shell gets a chance to let others run."""
+
+
+def new_state(identity: Identity) -> State:
+    """The state of an instance that has not started yet."""
+    return State(identity, Header(now=identity.created, since=identity.created))
+
+
+def apply(program: Program, state: State, event: Event, now: datetime, *, budget: int = BUDGET) -> Transition:
+    """Let one event happen.  ``now``: aware; it never runs back for an instance, an earlier one counts as the last."""
+    if state.agenda:
+        raise EngineBug(f"instance {state.identity.instance_id}: {type(event).__name__} came while a turn was pending")
+    if state.is_terminal:
+        return _after_the_end(state, event)
+    turn = _turn(program, state, now)
+    _HANDLERS[type(event)](turn, event)
+    return turn.work(budget)
+
+
+def advance(program: Program, state: State, now: datetime, *, budget: int = BUDGET) -> Transition:
+    """Go on with a pending turn."""
+    return _turn(program, state, now).work(budget)
+
+
+def _turn(program: Program, state: State, now: datetime) -> Turn:
+    header = state.header
+    if now > header.now:
+        header.now = now
+        state.touched_header = True
+    return Turn(program, state, header.now)
+
+
+def _after_the_end(state: State, event: Event) -> Transition:
+    """Terminal is terminal: a caller is refused, a message is given back, anything else is ignored."""
+    transition = Transition()
+    if isinstance(event, MessageArrived):
+        transition.declined.append(event.delivery)
+    elif isinstance(event, _CALLERS):
+        transition.refusal = f"instance {state.identity.instance_id!r} has ended ({state.status.value})"
+    return transition
+
+
+# ------------------------------------------------------------------ the instance
+
+
+def _start(turn: Turn, event: Start) -> None:
+    if turn.state.status is not Status.CREATED:
+        turn.refuse(f"instance {turn.state.identity.instance_id!r} was started already")
+        return
+    program = turn.program.scopes[turn.program.key]
+    starts, refusal = _chosen_starts(program.starts, program.implicit, event.node)
+    if refusal:
+        turn.refuse(f"process {turn.program.key!r} {refusal}")
+        return
+    try:
+        variables = turn.canonical(event.variables, f"start of {turn.program.key!r}")
+    except UnstorableValue as error:
+        turn.refuse(str(error))
+        return
+    turn.set_status(Status.ACTIVE)
+    scope = turn.open_scope(program, None)
+    scope.data.update(variables)
+    turn.state.touched_data.update((scope.id, name) for name in variables)
+    for node_id in starts:
+        turn.start_track(scope, node_id)
+    if not starts:
+        turn.close_scope(scope)
+
+
+def _chosen_starts(starts: tuple[str, ...], implicit: bool, wanted: str | None) -> tuple[tuple[str, ...], str]:
+    names = ", ".join(starts) or "none"
+    if wanted is not None:
+        if implicit or wanted not in starts:
+            return (), f"has no none start event {wanted!r}: choose among {'none' if implicit else names}"
+        return (wanted,), ""
+    if not implicit and len(starts) > 1:
+        return (), f"has several start events ({names}): say which one"
+    return starts, ""
+
+
+def _cancel(turn: Turn, event: Cancel) -> None:
+    if turn.state.status is Status.CREATED:
+        turn.set_status(Status.TERMINATED, event.reason)
+        return
+    turn.finish(Status.TERMINATED, event.reason)
+
+
+# ------------------------------------------------------------------ steps
+
+
+def _running(turn: Turn, track_id: int, step: int) -> Track | None:
+    """The track if it still runs that step; a report of a cancelled or earlier run is not wanted."""
+    track = turn.state.tracks.get(track_id)
+    if track is None or track.step != step or track.state is not TrackState.EXECUTING:
+        return None
+    return track
+
+
+def _activity_completed(turn: Turn, event: ActivityCompleted) -> None:
+    track = _running(turn, event.track, event.step)
+    if track is not None:
+        node = turn.program.nodes[track.node]
+        node.behaviour.completed(turn, track, node, event.outputs)
+
+
+def _activity_failed(turn: Turn, event: ActivityFailed) -> None:
+    track = _running(turn, event.track, event.step)
+    if track is not None:
+        node = turn.program.nodes[track.node]
+        node.behaviour.failed(turn, track, node, event)
+
+
+def _error_thrown(turn: Turn, event: ErrorThrown) -> None:
+    track = _running(turn, event.track, event.step)
+    if track is not None:
+        node = turn.program.nodes[track.node]
+        node.behaviour.threw(turn, track, node, event)
+
+
+def _reentered(turn: Turn, event: Reentered) -> None:
+    """A crash ended the engine while steps ran: count it, so that a handler that kills its process does not loop."""
+    for track in list(turn.state.tracks.values()):
+        if track.state is not TrackState.EXECUTING:
+            continue
+        track.reentries += 1
+        turn.state.tracks.touched.add(track.id)
+        if track.reentries <= MAX_REENTRIES:
+            turn.fact("activity-reentered", track, times=track.reentries)
+            continue
+        message = (
+            f"{turn.program.nodes[track.node].label} was running each time the engine ended {track.reentries} times "
+            f"without releasing the instance: it may be what ends the process; retry it when that is mended"
+        )
+        turn.incident(track, IncidentKind.CRASHED, Resume.RUN, message)
+
+
+# ------------------------------------------------------------------ waits
+
+
+def _timer_due(turn: Turn, event: TimerDue) -> None:
+    wait = turn.state.waits.get(event.wait)
+    if not isinstance(wait, TimerWait | RetryWait) or wait.deadline != event.deadline or event.deadline > turn.now:
+        return
+    track = turn.state.tracks[wait.track]
+    node = turn.program.nodes[track.node]
+    node.behaviour.timer_due(turn, track, node)
+
+
+def _message_arrived(turn: Turn, event: MessageArrived) -> None:
+    wait = turn.state.waits.get(event.wait)
+    if not isinstance(wait, MessageWait) or wait.name != event.name:
+        turn.declined.append(event.delivery)
+        return
+    track = turn.state.tracks[wait.track]
+    node = turn.program.nodes[track.node]
+    node.behaviour.message_arrived(turn, track, node, event)
+
+
+def _task(turn: Turn, wait_id: int) -> TaskWait | None:
+    wait = turn.state.waits.get(wait_id)
+    if isinstance(wait, TaskWait):
+        return wait
+    turn.refuse(f"instance {turn.state.identity.instance_id!r} has no open user task {wait_id}: it is done or was cancelled")
+    return None
+
+
+def _not_eligible(wait: TaskWait, actor: str, groups: frozenset[str]) -> str:
+    """Why the actor may not work on the task; empty: may.  A task without any candidate is open to all."""
+    if wait.owner is not None:
+        return "" if wait.owner == actor else f"is held by {wait.owner!r}"
+    if not wait.candidate_users and not wait.candidate_groups:
+        return ""
+    if actor in wait.candidate_users or groups.intersection(wait.candidate_groups):
+        return ""
+    users, names = ", ".join(wait.candidate_users) or "none", ", ".join(wait.candidate_groups) or "none"
+    return f"is for the users {users} and the groups {names}, and {actor!r} is none of them"
+
+
+def _task_claimed(turn: Turn, event: TaskClaimed) -> None:
+    wait = _task(turn, event.wait)
+    if wait is None:
+        return
+    reason = _not_eligible(wait, event.actor, event.groups)
+    if reason:
+        turn.refuse(f"user task {wait.id} {reason}")
+        return
+    wait.owner = event.actor
+    _task_changed(turn, wait, "task-claimed")
+
+
+def _task_unclaimed(turn: Turn, event: TaskUnclaimed) -> None:
+    wait = _task(turn, event.wait)
+    if wait is None:
+        return
+    if event.actor is not None and wait.owner != event.actor:
+        turn.refuse(f"user task {wait.id} is not held by {event.actor!r} (held by: {wait.owner or 'nobody'})")
+        return
+    wait.owner = None
+    _task_changed(turn, wait, "task-unclaimed")
+
+
+def _task_assigned(turn: Turn, event: TaskAssigned) -> None:
+    wait = _task(turn, event.wait)
+    if wait is not None:
+        wait.owner = wait.assignee = event.assignee
+        _task_changed(turn, wait, "task-assigned")
+
+
+def _task_changed(turn: Turn, wait: TaskWait, kind: str) -> None:
+    turn.state.waits.put(wait)
+    turn.fact(kind, turn.state.tracks[wait.track], task=wait.id)
+
+
+def _task_completed(turn: Turn, event: TaskCompleted) -> None:
+    wait = _task(turn, event.wait)
+    if wait is None:
+        return
+    reason = "" if event.actor is None else _not_eligible(wait, event.actor, event.groups)
+    if reason:
+        turn.refuse(f"user task {wait.id} {reason}")
+        return
+    track = turn.state.tracks[wait.track]
+    try:
+        outputs = turn.canonical(event.outputs, f"outputs of {track.node!r}")
+    except UnstorableValue as error:
+        turn.refuse(str(error))
+        return
+    node = turn.program.nodes[track.node]
+    node.behaviour.completed(turn, track, node, outputs)
+
+
+_HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
+    Start: _start,
+    Cancel: _cancel,
+    ActivityCompleted: _activity_completed,
+    ActivityFailed: _activity_failed,
+    ErrorThrown: _error_thrown,
+    Reentered: _reentered,
+    TimerDue: _timer_due,
+    MessageArrived: _message_arrived,
+    TaskClaimed: _task_claimed,
+    TaskUnclaimed: _task_unclaimed,
+    TaskAssigned: _task_assigned,
+    TaskCompleted: _task_completed,
+    RetryIncident: incidents.retry,
+    ResolveIncident: incidents.resolve,
+    DropIncident: incidents.drop,
+}
+
+_CALLERS = (
+    Start,
+    Cancel,
+    TaskClaimed,
+    TaskUnclaimed,
+    TaskAssigned,
+    TaskCompleted,
+    RetryIncident,
+    ResolveIncident,
+    DropIncident,
+)
+
+
+def running_steps(state: State) -> list[Run]:
+    """The steps to enter again after hydration: what was executing when the last piece was taken."""
+    return [Run(t.id, t.step, True) for t in state.tracks.values() if t.state is TrackState.EXECUTING]

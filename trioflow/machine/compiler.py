@@ -1,0 +1,293 @@
+"""From a definition to a program: every node bound to its behaviour, every expression compiled once.
+
+What is not executed is refused here, with element, line, reason and remedy; nothing is skipped.  All
+findings of a process come out of one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from attrs import define, field, frozen
+
+from trioflow.errors import ExpressionError
+from trioflow.expressions import Languages, Script
+from trioflow.machine.behaviours import COMPILERS
+from trioflow.machine.behaviours.base import Behaviour
+from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
+from trioflow.model import (
+    Activity,
+    BaseElement,
+    BoundaryEvent,
+    CatchEvent,
+    DataObject,
+    ExclusiveGateway,
+    Expression,
+    FlowNode,
+    Graph,
+    InclusiveGateway,
+    Interface,
+    Operation,
+    Process,
+    StartEvent,
+    SubProcess,
+    ThrowEvent,
+)
+from trioflow.model.digest import DIGEST_ALGORITHM, shape_digest
+from trioflow.model.findings import Finding, Level
+from trioflow.values import Value, ValueCodec
+
+__all__ = ["Compilation", "Constant", "compile_program"]
+
+NOT_EXECUTED = "not-executed"
+
+
+@frozen
+class Constant:
+    """A literal where an expression could stand."""
+
+    value: Any
+
+    @property
+    def text(self) -> str:
+        return str(self.value)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset()
+
+    def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:
+        return self.value  # type: ignore[no-any-return]
+
+
+class Refused(Behaviour):
+    """Stands in for a node that was refused, so that one pass can find the rest; never part of a program."""
+
+    __slots__ = ()
+
+
+@define(eq=False)
+class Compilation:
+    """The work on one process: what behaviours ask for while they are bound, and what was found."""
+
+    graph: Graph
+    languages: Languages
+    findings: list[Finding] = field(factory=list)
+    handlers: set[str] = field(factory=set)
+
+    # -------------------------------------------------------------- for the compilers of behaviours
+
+    def expression(self, element: BaseElement, expression: Expression) -> Evaluable:
+        """Compile an expression in its own language, else the file's, else the engine's default."""
+        language = expression.language or self.graph.definitions.expression_language or None
+        return self._compiled(element, lambda: self.languages.expression(expression.text, language))
+
+    def script(self, element: BaseElement, text: str, language: str | None) -> Script | None:
+        """Compile a script; None: it was refused."""
+        try:
+            return self.languages.script(text, language)
+        except ExpressionError as error:
+            self.fault(element, "script", f"its script cannot be used: {error}", "Correct the script or its scriptFormat.")
+            return None
+
+    def own_expression(self, element: BaseElement, name: str) -> Evaluable | None:
+        """trioflow's own attribute ``name``, as an expression of the default language."""
+        text = element.extensions.own(name)
+        if text is None:
+            return None
+        return self._compiled(element, lambda: self.languages.expression(text.removeprefix("="), None))
+
+    def own_value(self, element: BaseElement, name: str) -> Evaluable | None:
+        """trioflow's own attribute ``name``: a literal, or with a leading ``=`` an expression."""
+        text = element.extensions.own(name)
+        if text is None or text.startswith("="):
+            return self.own_expression(element, name)
+        return Constant(text)
+
+    def own_number(self, element: BaseElement, name: str) -> Evaluable | None:
+        """trioflow's own attribute ``name``: an integer, or with a leading ``=`` an expression."""
+        text = element.extensions.own(name)
+        if text is None or text.startswith("="):
+            return self.own_expression(element, name)
+        try:
+            return Constant(int(text))
+        except ValueError:
+            self.fault(element, "bad-value", f"its {name} is {text!r}, no integer.", "Write a number, or '=' and an expression.")
+            return None
+
+    def operation(self, ref: str | None) -> Operation | None:
+        """The operation of that id, in any interface of the document."""
+        for root in self.graph.definitions.root_elements:
+            if isinstance(root, Interface):
+                for operation in root.operations:
+                    if ref and operation.id == ref:
+                        return operation
+        return None
+
+    def handler(self, name: str) -> str:
+        """Note that the process needs this handler."""
+        self.handlers.add(name)
+        return name
+
+    def refuse(self, element: BaseElement, what: str, remedy: str) -> Behaviour:
+        """The element is legal BPMN, but not executed by this version."""
+        return self.fault(element, NOT_EXECUTED, f"{what} is not executed by this version of trioflow.", f"{_sentence(remedy)}")
+
+    def fault(self, element: BaseElement, rule: str, message: str, remedy: str) -> Behaviour:
+        """The element cannot be executed as it is drawn."""
+        self.findings.append(Finding.about(element, level=Level.ERROR, rule=rule, message=message, remedy=remedy))
+        return Refused()
+
+    def start_events(self, container: str) -> list[StartEvent]:
+        """The none start events of a scope."""
+        return [
+            node
+            for node in self.graph.children[container]
+            if isinstance(node, StartEvent) and not self.graph.event_definitions(node) and not node.event_definition_refs
+        ]
+
+    def starts(self, container: Process | SubProcess) -> list[FlowNode]:
+        """Where the tokens of a scope start: its none starts, or without any start event all nodes without incoming flow."""
+        nodes = self.graph.children[container.id]
+        if any(isinstance(node, StartEvent) for node in nodes):
+            return list(self.start_events(container.id))
+        return [node for node in nodes if self._starts_by_itself(node)]
+
+    # -------------------------------------------------------------- the pass
+
+    def _starts_by_itself(self, node: FlowNode) -> bool:
+        if self.graph.incoming.get(node.id) or isinstance(node, BoundaryEvent):
+            return False
+        if isinstance(node, SubProcess) and node.triggered_by_event:
+            return False
+        return not (isinstance(node, Activity) and node.is_for_compensation)
+
+    def _compiled(self, element: BaseElement, compile_it: Callable[[], Evaluable]) -> Evaluable:
+        try:
+            return compile_it()
+        except ExpressionError as error:
+            self.fault(element, "expression", f"an expression cannot be used: {error}", "Correct the expression or its language.")
+            return Constant(None)
+
+    def flow_programs(self) -> dict[str, FlowProgram]:
+        """Every connected flow, with its condition compiled."""
+        programs: dict[str, FlowProgram] = {}
+        for flows in self.graph.outgoing.values():
+            for flow in flows:
+                condition = flow.condition_expression
+                programs[flow.id] = FlowProgram(
+                    id=flow.id,
+                    source=flow.source_ref,
+                    target=flow.target_ref,
+                    condition=None if condition is None else self.expression(flow, condition),
+                )
+        return programs
+
+    def node_program(self, node: FlowNode, flows: Mapping[str, FlowProgram]) -> NodeProgram:
+        """The node with its behaviour and its flows."""
+        self._refuse_what_is_not_executed(node)
+        compiler = COMPILERS.get(type(node))
+        if compiler is None:
+            behaviour = self.refuse(node, f"a {node.tag}", "Model it with the elements that are executed")
+        else:
+            behaviour = compiler(self, node)
+        outgoing = tuple(flows[flow.id] for flow in self.graph.outgoing.get(node.id, ()))
+        default = flows.get(_default_of(node) or "")
+        return NodeProgram(
+            id=node.id,
+            name=node.name or "",
+            element=node,
+            container=self.graph.parent[node.id],
+            behaviour=behaviour,
+            outgoing=outgoing,
+            incoming=tuple(flows[flow.id] for flow in self.graph.incoming.get(node.id, ())),
+            plain=tuple(flow for flow in outgoing if flow.condition is None and flow is not default),
+            conditional=tuple(flow for flow in outgoing if flow.condition is not None and flow is not default),
+            default=default,
+        )
+
+    def _refuse_what_is_not_executed(self, node: FlowNode) -> None:
+        if isinstance(node, Activity):
+            for what in _beyond_a_plain_activity(node):
+                self.refuse(node, what, "Remove it")
+        elif isinstance(node, CatchEvent | ThrowEvent):
+            associations = getattr(node, "data_output_associations", ()) or getattr(node, "data_input_associations", ())
+            if associations:
+                self.refuse(node, "a data association of an event", "Use variables of the scope by name")
+
+    def scope_program(self, container: Process | SubProcess) -> ScopeProgram:
+        """Where the scope starts and what it declares."""
+        starts = self.starts(container)
+        declared = [each.name or each.id for each in container.flow_elements if isinstance(each, DataObject)]
+        declared += [each.name or each.id for each in container.properties]
+        return ScopeProgram(
+            id=container.id,
+            starts=tuple(node.id for node in starts),
+            implicit=not any(isinstance(node, StartEvent) for node in starts),
+            nodes=tuple(node.id for node in self.graph.children[container.id]),
+            declared=tuple(dict.fromkeys(declared)),
+        )
+
+    def refuse_process_features(self) -> None:
+        """What a process can carry besides its nodes."""
+        process = self.graph.process
+        if process.correlation_subscriptions:
+            self.refuse(process, "a correlation subscription", "Give the message events a trioflow:correlationKey")
+        if process.io_specification is not None:
+            self.refuse(process, "an ioSpecification of a process", "Pass variables by name")
+
+
+def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
+    if node.loop_characteristics is not None:
+        yield f"a {node.loop_characteristics.tag}"
+    if node.start_quantity != 1 or node.completion_quantity != 1:
+        yield f"a startQuantity or completionQuantity other than 1 ({node.start_quantity}, {node.completion_quantity})"
+    if node.is_for_compensation:
+        yield "a compensation handler"
+    specification = node.io_specification
+    if specification is not None and (specification.data_inputs or specification.data_outputs):
+        yield "an ioSpecification"
+    if node.data_input_associations or node.data_output_associations:
+        yield "a data association of an activity"
+
+
+def _default_of(node: FlowNode) -> str | None:
+    return node.default if isinstance(node, Activity | ExclusiveGateway | InclusiveGateway) else None
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def compile_program(
+    graph: Graph, languages: Languages, codec: ValueCodec, *, hop_limit: int = 1_000_000
+) -> tuple[Program | None, tuple[Finding, ...]]:
+    """Compile one process.  The program is None where a finding is an error.
+
+    ``graph`` must have passed the checks that make it consistent (ids unique, flows connected).
+    """
+    work = Compilation(graph, languages)
+    work.refuse_process_features()
+    flows = work.flow_programs()
+    nodes = {node.id: work.node_program(node, flows) for node in graph.nodes.values()}
+    containers: list[Process | SubProcess] = [graph.process]
+    containers += [node for node in graph.nodes.values() if isinstance(node, SubProcess)]
+    scopes = {container.id: work.scope_program(container) for container in containers}
+    findings = tuple(work.findings)
+    if findings:
+        return None, findings
+    program = Program(
+        key=graph.process.id,
+        graph=graph,
+        digest=shape_digest(graph),
+        digest_algorithm=DIGEST_ALGORITHM,
+        codec=codec,
+        nodes=nodes,
+        flows=flows,
+        scopes=scopes,
+        handler_names=frozenset(work.handlers),
+        hop_limit=hop_limit,
+    )
+    return program, findings

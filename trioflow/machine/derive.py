@@ -1,0 +1,43 @@
+"""Rebuilding the derived indexes of a state that was folded from its pieces (``durability.md`` section 5).
+
+It touches nothing and takes no id: a hydrated state equals the one that was captured.
+"""
+
+from __future__ import annotations
+
+from trioflow.machine import joins
+from trioflow.machine.program import Program
+from trioflow.machine.state import IncidentState, Resume, State, TrackState
+
+__all__ = ["derive"]
+
+_AT_REST = frozenset({TrackState.EXECUTING, TrackState.WAITING, TrackState.HOSTING, TrackState.INCIDENT})
+
+
+def derive(program: Program, state: State) -> None:
+    """Fill every attribute that is marked *derived*, from the stored ones, in the order of ids."""
+    for track in state.tracks.values():
+        scope = state.scopes[track.scope]
+        scope.tracks[track.id] = track
+        if track.state in _AT_REST:
+            scope.occupied[track.node] = scope.occupied.get(track.node, 0) + 1
+    for scope in state.scopes.values():
+        if scope.host is not None:
+            state.tracks[scope.host].hosted[scope.id] = scope
+    for wait in state.waits.values():
+        state.tracks[wait.track].wait = wait
+    for arrival in state.arrivals.values():
+        joins.index(state.scopes[arrival.scope], arrival)
+    _attach_incidents(state)
+    for scope in state.scopes.values():
+        joins.look_for_holders(program, scope)
+
+
+def _attach_incidents(state: State) -> None:
+    for incident in state.incidents.values():
+        if incident.state is not IncidentState.OPEN:
+            continue
+        if incident.resume is Resume.JOIN:
+            state.scopes[incident.scope].joins[incident.node].incident = incident
+        else:
+            state.tracks[incident.track].incident = incident

@@ -1,0 +1,125 @@
+"""What an operator can do about an incident: retry, resolve, drop (``semantics.md`` section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trioflow.errors import UnstorableValue
+from trioflow.machine import joins
+from trioflow.machine.events import DropIncident, ResolveIncident, RetryIncident
+from trioflow.machine.program import FlowProgram, NodeProgram
+from trioflow.machine.state import Incident, IncidentState, Resume, Track, TrackState
+from trioflow.machine.turn import Turn
+
+__all__ = ["drop", "resolve", "retry"]
+
+
+def retry(turn: Turn, event: RetryIncident) -> None:
+    """Try again what failed: the same step under the same key, or with changed variables as a new entry."""
+    incident = _open(turn, event.incident)
+    if incident is None:
+        return
+    if event.variables is not None and not _commit(turn, incident, event.variables):
+        return
+    turn.facts.append(("incident-retried", incident.node, incident.track, {"incident": incident.id}))
+    if incident.resume is Resume.JOIN:
+        scope = turn.state.scopes[incident.scope]
+        _close_join_incident(turn, incident)
+        joins.look_again(turn, scope, incident.node)
+        return
+    track = turn.state.tracks[incident.track]
+    turn.close_incident(track)
+    node = turn.program.nodes[track.node]
+    if incident.resume is Resume.LEAVE:
+        turn.leave(track, node)
+        return
+    turn.lift(track)
+    if incident.resume is Resume.RUN and event.variables is None:
+        node.behaviour.again(turn, track, node)
+        return
+    track.state = TrackState.READY
+    turn.state.tracks.touched.add(track.id)
+    turn.state.agenda.append(track)
+
+
+def resolve(turn: Turn, event: ResolveIncident) -> None:
+    """Go on as if the step had worked, with the given outputs, along the given flows or those the node chooses."""
+    incident = _open(turn, event.incident)
+    if incident is None:
+        return
+    node = turn.program.nodes[incident.node]
+    flows = _flows(turn, node, event.flows)
+    if turn.refusal or (event.outputs and not _commit(turn, incident, event.outputs)):
+        return
+    turn.facts.append(("incident-resolved", incident.node, incident.track, {"incident": incident.id}))
+    if incident.resume is Resume.JOIN:
+        track = joins.fire_with_what_is_there(turn, turn.state.scopes[incident.scope], node)
+    else:
+        track = turn.state.tracks[incident.track]
+        turn.close_incident(track)
+    if flows:
+        turn.take(track, flows)
+    else:
+        turn.leave(track, node)
+
+
+def drop(turn: Turn, event: DropIncident) -> None:
+    """Give the token up; the record stays as a dead letter.  At a stuck join: all the tokens that wait there."""
+    incident = _open(turn, event.incident)
+    if incident is None:
+        return
+    incident.state = IncidentState.DROPPED
+    incident.last = turn.now
+    turn.state.incidents.put(incident)
+    turn.facts.append(("incident-dropped", incident.node, incident.track, {"incident": incident.id}))
+    for track in _pinned(turn, incident):
+        turn.end(track)
+
+
+def _pinned(turn: Turn, incident: Incident) -> list[Track]:
+    """The tokens that the incident holds, taken out of what holds them."""
+    if incident.resume is not Resume.JOIN:
+        track = turn.state.tracks[incident.track]
+        track.incident = None
+        return [track]
+    join = turn.state.scopes[incident.scope].joins[incident.node]
+    join.incident = None
+    tracks = [turn.state.tracks[each.track] for queue in join.queues.values() for each in queue]
+    for track in tracks:
+        joins.withdraw(turn, track)
+    return tracks
+
+
+def _open(turn: Turn, incident_id: int) -> Incident | None:
+    incident = turn.state.incidents.get(incident_id)
+    if incident is not None and incident.state is IncidentState.OPEN:
+        return incident
+    known = ", ".join(str(each.id) for each in turn.state.open_incidents()) or "none"
+    turn.refuse(f"there is no open incident {incident_id} (open ones: {known}); it may have been overtaken")
+    return None
+
+
+def _commit(turn: Turn, incident: Incident, values: Mapping[str, Any]) -> bool:
+    """Write an operator's variables into the scope of the incident; False: refused."""
+    try:
+        canonical = turn.canonical(values, f"incident {incident.id}")
+    except UnstorableValue as error:
+        turn.refuse(str(error))
+        return False
+    turn.write_in(incident.scope, incident.node, canonical)
+    return True
+
+
+def _flows(turn: Turn, node: NodeProgram, wanted: tuple[str, ...]) -> list[FlowProgram]:
+    known = {flow.id: flow for flow in node.outgoing}
+    for flow_id in wanted:
+        if flow_id not in known:
+            turn.refuse(f"{node.label} has no outgoing sequence flow {flow_id!r}: choose among {', '.join(known) or 'none'}")
+            return []
+    return [flow for flow in node.outgoing if flow.id in wanted]
+
+
+def _close_join_incident(turn: Turn, incident: Incident) -> None:
+    turn.state.incidents.drop(incident.id)
+    turn.state.scopes[incident.scope].joins[incident.node].incident = None

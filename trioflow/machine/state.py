@@ -1,0 +1,380 @@
+"""The state of one instance: plain data, in tables of entities under ids from one counter.
+
+It holds ids, never objects of the definition, never a callable.  Whoever changes or removes an entity marks
+it *touched*; a checkpoint writes what was touched and nothing else (``durability.md`` section 1).
+
+Some attributes are *derived*: indexes that make every operation cost what it touches.  They are never
+written; ``machine.derive`` builds them again after a fold.  Each is marked as such where it is declared.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from trioflow.facts import Status
+from trioflow.values import Value
+
+__all__ = [
+    "Arrival",
+    "Entry",
+    "Header",
+    "Identity",
+    "Incident",
+    "IncidentKind",
+    "IncidentState",
+    "Join",
+    "MessageWait",
+    "Resume",
+    "RetryWait",
+    "Scope",
+    "State",
+    "Table",
+    "TaskWait",
+    "TimerWait",
+    "Track",
+    "TrackState",
+    "Wait",
+]
+
+MAX_REENTRIES = 5
+"""How often a step is entered again after crashes, without ever reporting, before it is an incident."""
+
+
+class TrackState(enum.StrEnum):
+    """Where a track is in its life (``semantics.md`` section 1); ended ones leave the table.
+
+    *Leaving* has no state of its own: a track that cannot choose its flows is at an incident whose ``resume`` says so.
+    """
+
+    READY = "ready"
+    EXECUTING = "executing"
+    WAITING = "waiting"
+    JOINING = "joining"
+    HOSTING = "hosting"
+    INCIDENT = "incident"
+    ENDED = "ended"
+
+
+# ------------------------------------------------------------------ entities
+
+
+@frozen(kw_only=True)
+class Identity:
+    """What never changes: who the instance is, and which definition it runs."""
+
+    instance_id: str
+    root_id: str
+    process_key: str
+    version: int
+    digest: str
+    digest_algorithm: int
+    created: datetime
+    tenant: str = ""
+    business_key: str | None = None
+    parent_id: str | None = None
+    parent_node: str | None = None
+
+
+@define(eq=False)
+class Header:
+    """What changes with the instance as a whole.  ``counter`` is the last id given out."""
+
+    now: datetime
+    status: Status = Status.CREATED
+    since: datetime | None = None
+    reason: str = ""
+    counter: int = 0
+
+
+@define(eq=False)
+class Scope:
+    """One running instance of the process or of a sub-process, with its own data.
+
+    ``host`` is the track that waits for it; the root scope has none.
+    """
+
+    id: int
+    node: str
+    parent: int | None = None
+    host: int | None = None
+
+    data: dict[str, Value] = field(factory=dict)
+    """Own variables; written under their own keys (``State.touched_data``)."""
+    tracks: dict[int, Track] = field(factory=dict)
+    """Derived: the live tracks directly in it."""
+    occupied: dict[str, int] = field(factory=dict)
+    """Derived: node id to how many tokens rest there, those that wait at a join excepted."""
+    held: dict[str, set[tuple[str, str]]] = field(factory=dict)
+    """Derived: node id to the (join, missing flow) pairs that a token at that node holds back."""
+    vacated: list[str] = field(factory=list)
+    """Derived: nodes of ``held`` that the last token left since the joins were last looked at."""
+    joins: dict[str, Join] = field(factory=dict)
+    """Derived: node id to the queues of a join that holds a token."""
+
+
+@define(eq=False)
+class Track:
+    """One thread of execution: a token is its projection.
+
+    ``flow`` is the sequence flow it came by (empty: it started here), ``parent`` the track it was forked
+    from, ``entry`` the n of the idempotency key, ``attempt`` counts runs of the step, ``step`` names the
+    present run so that a late report of an earlier one is known as such.
+    """
+
+    id: int
+    node: str
+    scope: int
+    flow: str = ""
+    state: TrackState = TrackState.READY
+    parent: int = 0
+    entry: int = 0
+    attempt: int = 0
+    step: int = 0
+    reentries: int = 0
+
+    hops: int = 0
+    """Derived: steps since the last wait or executed activity, for the livelock limit."""
+    wait: Wait | None = None
+    """Derived: what it is parked on."""
+    incident: Incident | None = None
+    """Derived: the open incident that pins it."""
+    hosted: dict[int, Scope] = field(factory=dict)
+    """Derived: the scopes that it hosts."""
+
+
+@define(eq=False)
+class Entry:
+    """How often a node was entered in a scope instance; outlives tracks."""
+
+    scope: int
+    node: str
+    count: int = 0
+
+
+@define(eq=False)
+class TimerWait:
+    """A timer: its absolute deadline, what is left of the cycle, interval and anchor."""
+
+    id: int
+    track: int
+    deadline: datetime
+    left: int | None = None
+    interval: str = ""
+    anchor: datetime | None = None
+
+
+@define(eq=False)
+class MessageWait:
+    """A message by name and key; no key: matched by name, and by business key where the message gives one."""
+
+    id: int
+    track: int
+    name: str
+    key: Value = None
+
+
+@define(eq=False)
+class TaskWait:
+    """A user task: open or claimed, with the eligibility that was frozen when it was created."""
+
+    id: int
+    track: int
+    created: datetime
+    owner: str | None = None
+    assignee: str | None = None
+    candidate_users: tuple[str, ...] = ()
+    candidate_groups: tuple[str, ...] = ()
+    priority: int = 50
+    due: datetime | None = None
+
+
+@define(eq=False)
+class RetryWait:
+    """A failed step that runs again at its deadline."""
+
+    id: int
+    track: int
+    deadline: datetime
+    message: str = ""
+
+
+Wait = TimerWait | MessageWait | TaskWait | RetryWait
+
+
+@define(eq=False)
+class Arrival:
+    """A token that waits at a join, in the queue of one incoming flow."""
+
+    id: int
+    scope: int
+    node: str
+    flow: str
+    track: int
+
+
+class IncidentKind(enum.StrEnum):
+    """Why an incident is there (``semantics.md`` section 6)."""
+
+    HANDLER_FAILURE = "handler-failure"
+    RETRIES_EXHAUSTED = "retries-exhausted"
+    UNCAUGHT_ERROR = "uncaught-error"
+    EXPRESSION = "expression"
+    SCRIPT = "script"
+    NO_OUTGOING_FLOW = "no-outgoing-flow"
+    UNSTORABLE_VALUE = "unstorable-value"
+    MISSING_HANDLER = "missing-handler"
+    STUCK = "stuck"
+    STEP_LIMIT = "step-limit"
+    CRASHED = "crashed"
+
+
+class IncidentState(enum.StrEnum):
+    """Open, or dropped (a dead letter: the token is gone, the record stays)."""
+
+    OPEN = "open"
+    DROPPED = "dropped"
+
+
+class Resume(enum.StrEnum):
+    """What a retry does: enter the node, run the step, choose the outgoing flows, look at the join again."""
+
+    ENTER = "enter"
+    RUN = "run"
+    LEAVE = "leave"
+    JOIN = "join"
+
+
+@define(eq=False)
+class Incident:
+    """A failure that the model did not handle.  ``track`` is 0 for a stuck join: its tokens stay at the join."""
+
+    id: int
+    kind: IncidentKind
+    node: str
+    scope: int
+    track: int
+    resume: Resume
+    message: str
+    first: datetime
+    last: datetime
+    state: IncidentState = IncidentState.OPEN
+    causes: tuple[str, ...] = ()
+    attempts: int = 0
+    code: str | None = None
+
+
+@define(eq=False)
+class Join:
+    """Derived: the queues of one join in one scope instance.
+
+    ``queues``: incoming flow id to the arrivals that wait there, oldest first (only non-empty ones).
+    ``holders``: missing flow id to the node of a token that can still serve it; looked for again when the
+    last token leaves that node.
+    """
+
+    queues: dict[str, deque[Arrival]] = field(factory=dict)
+    holders: dict[str, str] = field(factory=dict)
+    incident: Incident | None = None
+    fresh: bool = True
+    """Its holders were never looked for."""
+
+
+# ------------------------------------------------------------------ tables
+
+
+class _Entity(Protocol):
+    id: int
+
+
+E = TypeVar("E", bound=_Entity)
+
+
+class Table(dict[int, E], Generic[E]):
+    """Entities by id, and the ids touched since the last capture."""
+
+    __slots__ = ("touched",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: set[int] = set()
+
+    def put(self, entity: E) -> E:
+        """Add the entity, or mark it as changed."""
+        key = entity.id
+        self[key] = entity
+        self.touched.add(key)
+        return entity
+
+    def drop(self, key: int) -> None:
+        """Remove an entity that is there."""
+        del self[key]
+        self.touched.add(key)
+
+
+@define(eq=False)
+class State:
+    """The whole of one instance.  ``stored`` is the counter at the last capture: what was made and removed
+    since then leaves no trace in the checkpoint.
+    """
+
+    identity: Identity
+    header: Header
+    scopes: Table[Scope] = field(factory=Table)
+    tracks: Table[Track] = field(factory=Table)
+    waits: Table[Any] = field(factory=Table)
+    arrivals: Table[Arrival] = field(factory=Table)
+    incidents: Table[Incident] = field(factory=Table)
+    entries: dict[tuple[int, str], Entry] = field(factory=dict)
+
+    touched_header: bool = True
+    touched_identity: bool = True
+    touched_data: set[tuple[int, str]] = field(factory=set)
+    touched_entries: set[tuple[int, str]] = field(factory=set)
+    stored: int = 0
+
+    agenda: deque[Track] = field(factory=deque)
+    """Tracks that have a step to make; empty at every capture."""
+    unsettled: dict[int, Scope] = field(factory=dict)
+    """Derived: scopes whose joins must be looked at when the agenda is empty."""
+
+    def new_id(self) -> int:
+        """The next id; ids are given in the order of creation, so they are an order of arming too."""
+        header = self.header
+        header.counter += 1
+        self.touched_header = True
+        return header.counter
+
+    @property
+    def status(self) -> Status:
+        """The status of the instance."""
+        return self.header.status
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether no event can change it any more."""
+        return self.header.status.is_terminal
+
+    def scope_chain(self, scope_id: int) -> Iterator[Scope]:
+        """The scope and those around it, innermost first."""
+        scope: Scope | None = self.scopes[scope_id]
+        while scope is not None:
+            yield scope
+            scope = None if scope.parent is None else self.scopes[scope.parent]
+
+    def open_incidents(self) -> Iterator[Incident]:
+        """The incidents that wait for an operator, oldest first."""
+        return (each for each in self.incidents.values() if each.state is IncidentState.OPEN)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether nothing but an operator can move it: every live token is at an incident or a join, or hosts only such."""
+        if self.is_terminal or self.agenda:
+            return False
+        still = {TrackState.INCIDENT, TrackState.JOINING, TrackState.HOSTING}
+        return all(track.state in still for track in self.tracks.values())

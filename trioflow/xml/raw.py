@@ -1,0 +1,87 @@
+"""Carried XML: lxml elements to `RawElement` and back.
+
+Text between elements is kept unless it is only white space.  Qualified names in the attributes that are known to
+hold some are kept in Clark notation, so that they mean the same under other prefixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import Factory, define
+from lxml import etree
+
+from trioflow.model import Position, RawElement
+from trioflow.xml.names import Prefixes, expand
+from trioflow.xml.safety import Tree
+
+__all__ = ["RawReader", "append_raw"]
+
+_QNAMES = frozenset(
+    {
+        "{http://www.w3.org/2001/XMLSchema-instance}type",
+        *("bpmnElement", "choreographyActivityShape", "labelStyle", "sourceElement", "targetElement"),
+    }
+)
+
+
+@define(eq=False)
+class RawReader:
+    """Reads carried XML; ``namespaces`` collects the prefixes that it meets, the first of each name wins."""
+
+    source: str
+    target_namespace: str
+    namespaces: dict[str, str] = Factory(dict)
+    _seen: set[str] = Factory(set)
+
+    def read(self, node: Tree, *, tail: str = "") -> RawElement:
+        """The element and everything in it; ``tail`` is what follows it inside its own parent."""
+        tag = node.tag
+        if tag not in self._seen:
+            self._seen.add(tag)
+            self.learn(node.nsmap)
+        text = node.text or ""
+        children: tuple[RawElement, ...] = ()
+        if len(node):
+            children = tuple([self.read(child, tail=content(child.tail)) for child in node])
+            text = content(text)
+        attributes = node.items()
+        for _, value in attributes:
+            if ":" in value:
+                attributes = [(name, self._value(name, value, node)) for name, value in attributes]
+                break
+        return RawElement(
+            tag=tag,
+            attributes=tuple(attributes),
+            text=text,
+            tail=tail,
+            children=children,
+            position=Position(node.sourceline or 0, self.source),
+        )
+
+    def learn(self, nsmap: Mapping[str | None, str]) -> None:
+        """Keep the prefixes that stand for a namespace there."""
+        for prefix, uri in nsmap.items():
+            if prefix:
+                self.namespaces.setdefault(prefix, uri)
+
+    def _value(self, name: str, value: str, node: Tree) -> str:
+        return expand(value, node.nsmap, self.target_namespace) if name in _QNAMES else value
+
+
+def content(text: str | None) -> str:
+    """Text between elements, or nothing where it is only white space."""
+    return "" if text is None or text.isspace() else text
+
+
+def append_raw(parent: Tree, raw: RawElement, prefixes: Prefixes) -> None:
+    """Write the element and everything in it as the last child of ``parent``."""
+    prefixes.declare(raw.tag)
+    node = etree.SubElement(parent, raw.tag)
+    for name, value in raw.attributes:
+        prefixes.declare(name)
+        node.set(name, prefixes.qname(value) if name in _QNAMES else value)
+    node.text = raw.text or None
+    node.tail = raw.tail or None
+    for child in raw.children:
+        append_raw(node, child, prefixes)
