@@ -64,7 +64,7 @@ def same(one: Any, other: Any) -> bool:
             one == other or (math.isnan(one) and math.isnan(other))
         )
     if isinstance(one, Decimal):
-        return one.as_tuple() == other.as_tuple()
+        return bool(one.as_tuple() == other.as_tuple())
     if isinstance(one, datetime):
         return (repr(one), one.fold) == (repr(other), other.fold)
     return bool(one == other) and repr(one) == repr(other)

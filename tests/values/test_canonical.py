@@ -66,6 +66,13 @@ class Fixed(tzinfo):
         """No offset."""
         return timedelta(0)
 
+    def dst(self, _moment: datetime | None) -> None:
+        """Nothing known."""
+
+    def tzname(self, _moment: datetime | None) -> str:
+        """The name."""
+        return "fixed"
+
 
 class Number(float):
     """As numpy.float64 is one."""

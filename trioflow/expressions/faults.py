@@ -15,8 +15,8 @@ _EXCERPT = 100
 class LocatedError(ExpressionError):
     """An `ExpressionError` whose parts a program can read.
 
-    ``text`` is the whole expression or script, ``line`` and ``column`` (from 1) are None where unknown, ``limit`` is the
-    field of `Limits` that was exceeded, or None.
+    ``text`` is the whole expression or script, ``line`` and ``column`` (from 1) are None where unknown, ``limit`` is
+    the field of `Limits` that was exceeded, or None.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ def shown(value: object) -> str:
     brief.maxstring = brief.maxother = brief.maxlong = 60
     try:
         return brief.repr(value)
-    except Exception:
+    except Exception:  # noqa: BLE001  # see below
         # An integer of more than 4,300 digits, or a repr of the application's own class that fails: a message about a
         # failure must not fail itself.
         return f"<{type(value).__name__}>"

@@ -28,7 +28,8 @@ _Engine = TypeVar("_Engine", bound=_Claims)
 class Languages:
     """Routes expressions and scripts to the engine that claims their language, and keeps what it compiled.
 
-    Two engines of the same kind that claim one language are an `InvalidRequest`: the outcome would depend on their order.
+    Two engines of the same kind that claim one language are an `InvalidRequest`: the outcome would depend on their
+    order.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ def _claimed(kind: str, engines: Iterable[_Engine]) -> dict[str, _Engine]:
         for language in engine.languages:
             if claims.setdefault(_folded(language), engine) is not engine:
                 raise InvalidRequest(
-                    f"two {kind} engines claim the language {language!r}: {claims[_folded(language)]!r} and {engine!r}; "
-                    "give only one of them"
+                    f"two {kind} engines claim the language {language!r}: {claims[_folded(language)]!r} and {engine!r}; give "
+                    "only one of them"
                 )
     return claims
 

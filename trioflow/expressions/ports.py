@@ -80,9 +80,7 @@ class Script(Protocol):
         """Whether `run` returns an awaitable."""
         ...
 
-    def run(
-        self, names: Mapping[str, Value], now: datetime
-    ) -> dict[str, Value] | Awaitable[dict[str, Value]]:
+    def run(self, names: Mapping[str, Value], now: datetime) -> dict[str, Value] | Awaitable[dict[str, Value]]:
         """Run the script; returns the names that it assigned, and only those.
 
         A `BpmnError` that the script raises passes through; every other failure is an `ExpressionError`.

@@ -178,7 +178,7 @@ def _reentered(turn: Turn, event: Reentered) -> None:
         if track.state is not TrackState.EXECUTING:
             continue
         track.reentries += 1
-        turn.state.tracks.touched.add(track.id)
+        turn.state.tracks.touch(track)
         if track.reentries <= MAX_REENTRIES:
             turn.fact("activity-reentered", track, times=track.reentries)
             continue

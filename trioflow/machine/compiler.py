@@ -59,7 +59,7 @@ class Constant:
         return frozenset()
 
     def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
 
 class Refused(Behaviour):

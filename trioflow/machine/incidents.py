@@ -39,7 +39,7 @@ def retry(turn: Turn, event: RetryIncident) -> None:
         node.behaviour.again(turn, track, node)
         return
     track.state = TrackState.READY
-    turn.state.tracks.touched.add(track.id)
+    turn.state.tracks.touch(track)
     turn.state.agenda.append(track)
 
 

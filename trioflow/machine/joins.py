@@ -53,7 +53,7 @@ def arrive(turn: Turn, track: Track, node: NodeProgram) -> bool:
     if track.flow in join.holders:
         _release_holder(scope, node.id, track.flow)
     track.state = TrackState.JOINING
-    turn.state.tracks.touched.add(track.id)
+    turn.state.tracks.touch(track)
     if join.fresh or join.incident is not None:
         turn.state.unsettled[scope.id] = scope
     return False

@@ -165,7 +165,7 @@ class TimerWait:
     track: int
     deadline: datetime
     left: int | None = None
-    interval: str = ""
+    interval: str | None = None
     anchor: datetime | None = None
 
 
@@ -296,25 +296,28 @@ E = TypeVar("E", bound=_Entity)
 
 
 class Table(dict[int, E], Generic[E]):
-    """Entities by id, and the ids touched since the last capture."""
+    """Entities by id, and those touched since the last capture (the removed ones as they last were)."""
 
     __slots__ = ("touched",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.touched: set[int] = set()
+        self.touched: dict[int, E] = {}
 
     def put(self, entity: E) -> E:
         """Add the entity, or mark it as changed."""
         key = entity.id
         self[key] = entity
-        self.touched.add(key)
+        self.touched[key] = entity
         return entity
+
+    def touch(self, entity: E) -> None:
+        """Mark an entity of the table as changed."""
+        self.touched[entity.id] = entity
 
     def drop(self, key: int) -> None:
         """Remove an entity that is there."""
-        del self[key]
-        self.touched.add(key)
+        self.touched[key] = self.pop(key)
 
 
 @define(eq=False)

@@ -86,7 +86,7 @@ class Turn:
     def _transition(self, *, pending: bool) -> Transition:
         return Transition(self.facts, self.effects, self.consumed, self.declined, self.refusal, pending)
 
-    def fact(self, kind: str, track: Track, **details: Any) -> None:
+    def fact(self, kind: str, track: Track, /, **details: Any) -> None:
         """Note what happened at the track's node."""
         self.facts.append((kind, track.node, track.id, details))
 
@@ -106,7 +106,7 @@ class Turn:
     def rest(self, track: Track, state: TrackState) -> None:
         """The token stands still at its node, in that state."""
         track.state = state
-        self.state.tracks.touched.add(track.id)
+        self.state.tracks.touch(track)
         occupied = self.state.scopes[track.scope].occupied
         occupied[track.node] = occupied.get(track.node, 0) + 1
 
@@ -130,7 +130,7 @@ class Turn:
         track.flow = flow.id
         track.state = TrackState.READY
         track.attempt = track.step = 0
-        self.state.tracks.touched.add(track.id)
+        self.state.tracks.touch(track)
         self.state.agenda.append(track)
 
     def take(self, track: Track, flows: Iterable[FlowProgram]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
@@ -12,7 +13,10 @@ from trioflow.values.moments import at_local, to_utc
 
 __all__ = ["cron_after", "is_cron"]
 
-_FIELDS_WITHOUT_SECONDS: Final = 5
+_FIELDS: Final = 5
+# What only cron looks like: in every field a number, a name, a wildcard or one of the letters for last and weekday.
+_NAMES: Final = "SUN|MON|TUE|WED|THU|FRI|SAT|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
+_FIELD: Final = re.compile(rf"(?![-/,#]+$)(?:[\d*?/,#LW-]|{_NAMES})+", re.ASCII | re.IGNORECASE)
 _MACROS: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -25,12 +29,24 @@ _MACROS: Final = {
 
 
 def is_cron(text: str) -> bool:
-    """Whether the text is a cron expression: five fields, six with seconds in front, or a macro such as @daily."""
-    try:
-        CronSim(" ".join(_fields(text)), datetime(2000, 1, 1, tzinfo=UTC))
-    except (CronSimError, AssertionError, TypeError, ValueError):
-        # Odd mixtures such as 'MON#1/2' leave cronsim by other doors than its own error.
+    """Whether the text is a cron expression: five fields, six with seconds in front, or a macro such as @daily.
+
+    Raises InvalidRequest for one that has the look of cron, but does not parse or never fires.
+    """
+    fields = _fields(text)
+    if len(fields) < _FIELDS or not all(_FIELD.fullmatch(field) for field in fields):
         return False
+    try:
+        walk = CronSim(" ".join(fields), datetime(2000, 1, 1, tzinfo=UTC))
+    except (CronSimError, AssertionError, TypeError, ValueError) as error:
+        # Odd mixtures such as 'MON#1/2' leave cronsim by other doors than its own error.
+        reason = str(error) or "its fields cannot be combined so"
+        raise InvalidRequest(
+            f"the cron expression {text!r} is not understood ({reason}): it has minute, hour, day, month and weekday, "
+            "and may have the second in front"
+        ) from error
+    if next(walk, None) is None:
+        raise InvalidRequest(f"the cron expression {text!r} never fires: no such day exists")
     return True
 
 
@@ -78,7 +94,7 @@ def _recent_gap(moment: datetime, zone: tzinfo) -> timedelta:
 def _fields(text: str) -> list[str]:
     """Six fields, so that cronsim's own rule for local times stays out; ``?`` means any (Quartz, Spring)."""
     fields = _MACROS.get(text.strip().lower(), text).split()
-    if len(fields) == _FIELDS_WITHOUT_SECONDS:
+    if len(fields) == _FIELDS:
         fields.insert(0, "0")
     return ["*" if field == "?" else field for field in fields]
 

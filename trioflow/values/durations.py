@@ -19,6 +19,7 @@ from trioflow.values.moments import at_local
 
 __all__ = ["Duration"]
 
+# So much that the microseconds (31,000 years) fit into a timedelta, and each number into the text.
 _BOUND: Final = 10**18
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -99,10 +100,10 @@ class Duration:
         return (max(self.parts) > 0) - (min(self.parts) < 0)
 
     def as_timedelta(self) -> timedelta:
-        """The exact time; InvalidRequest if there are calendar units, or more days than a timedelta holds."""
+        """The exact time; InvalidRequest if there are calendar units."""
         if not self.is_exact:
             raise InvalidRequest(f"{self} has calendar units, whose length depends on the date: add it to a moment")
-        return self._exact_part()
+        return timedelta(microseconds=self.microseconds)
 
     def add_to(self, moment: datetime, zone: tzinfo) -> datetime:
         """The moment this much later, in ``zone``: months first, then weeks and days, then the exact time.
@@ -119,7 +120,7 @@ class Duration:
                 local = at_local(self._moved(local), zone)
             if not self.microseconds:
                 return local
-            return (local.astimezone(UTC) + self._exact_part()).astimezone(zone)
+            return (local.astimezone(UTC) + timedelta(microseconds=self.microseconds)).astimezone(zone)
         except (OverflowError, InvalidRequest) as error:
             raise InvalidRequest(f"{moment.isoformat()} plus {self} leaves the years 1 to 9999") from error
 
@@ -153,12 +154,6 @@ class Duration:
         date = "".join(f"{n}{unit}" for n, unit in ((years, "Y"), (months, "M"), (weeks, "W"), (days, "D")) if n)
         time = _time_text(exact)
         return ("-" if self.sign < 0 else "") + (f"P{date}{time}" if date or time else "PT0S")
-
-    def _exact_part(self) -> timedelta:
-        try:
-            return timedelta(microseconds=self.microseconds)
-        except OverflowError as error:
-            raise InvalidRequest(f"{self} is longer than a timedelta can be") from error
 
     def _moved(self, local: datetime) -> datetime:
         """The wall time after the calendar part, without zone, the day clamped to the month's end."""

@@ -34,6 +34,8 @@ __all__ = [
 TimerKind = Literal["date", "duration", "cycle"]
 """Which of `timeDate`, `timeDuration` and `timeCycle` a timer has."""
 
+# Zones have slashes too: R/2026-03-07T09:00[Europe/Berlin]/P1D.
+_SLASH: Final = re.compile(r"/(?![^\[]*\])")
 _REPEAT: Final = re.compile(r"R(?P<times>\d{0,18})/(?P<rest>.+)", re.ASCII)
 
 
@@ -100,12 +102,13 @@ def parse_time_cycle(text: str, zone: tzinfo) -> RepeatingInterval | CronCycle |
     """The cycle of a `timeCycle` literal, or None if the text is none; dates without offset are read in ``zone``.
 
     ``start/end`` means the exact time between the two, ``duration/end`` counts back from the end.  Raises
-    InvalidRequest for a literal that cannot run: ``R0``, an interval that is zero or negative, a wrong date.
+    InvalidRequest for a literal that cannot run: ``R0``, an interval that is zero or negative, a wrong date, a
+    cron expression that never fires.
     """
     match = _REPEAT.fullmatch(text.strip())
     if match is None:
-        return _cron_cycle(text.strip())
-    parts = [_cycle_part(part, zone) for part in match["rest"].split("/")]
+        return CronCycle(text=text.strip()) if is_cron(text) else None
+    parts = [_cycle_part(part, zone) for part in _SLASH.split(match["rest"])]
     times = int(match["times"]) if match["times"] else None
     match parts:
         case [Duration() as interval]:
@@ -120,14 +123,6 @@ def parse_time_cycle(text: str, zone: tzinfo) -> RepeatingInterval | CronCycle |
         case _:
             return None
     return _runnable(cycle, text)
-
-
-def _cron_cycle(text: str) -> CronCycle | None:
-    if not is_cron(text):
-        return None
-    if cron_after(text, datetime(2000, 1, 1, tzinfo=UTC), UTC) is None:
-        raise InvalidRequest(f"the cron expression {text!r} never fires: no such day exists")
-    return CronCycle(text=text)
 
 
 def _cycle_part(text: str, zone: tzinfo) -> Duration | datetime | None:

@@ -7,15 +7,18 @@ hold some are kept in Clark notation, so that they mean the same under other pre
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from attrs import Factory, define
 from lxml import etree
 
 from trioflow.model import Position, RawElement
 from trioflow.xml.names import Prefixes, expand
-from trioflow.xml.safety import Tree
+from trioflow.xml.tree import Node
 
-__all__ = ["RawReader", "append_raw"]
+__all__ = ["Element", "RawReader", "append_raw", "content", "markup"]
+
+Element = etree._Element  # noqa: SLF001 - lxml has no public name for the class of its elements
 
 _QNAMES = frozenset(
     {
@@ -34,7 +37,7 @@ class RawReader:
     namespaces: dict[str, str] = Factory(dict)
     _seen: set[str] = Factory(set)
 
-    def read(self, node: Tree, *, tail: str = "") -> RawElement:
+    def read(self, node: Node, *, tail: str = "") -> RawElement:
         """The element and everything in it; ``tail`` is what follows it inside its own parent."""
         tag = node.tag
         if tag not in self._seen:
@@ -56,7 +59,7 @@ class RawReader:
             text=text,
             tail=tail,
             children=children,
-            position=Position(node.sourceline or 0, self.source),
+            position=Position(node.sourceline, self.source),
         )
 
     def learn(self, nsmap: Mapping[str | None, str]) -> None:
@@ -65,7 +68,7 @@ class RawReader:
             if prefix:
                 self.namespaces.setdefault(prefix, uri)
 
-    def _value(self, name: str, value: str, node: Tree) -> str:
+    def _value(self, name: str, value: str, node: Node) -> str:
         return expand(value, node.nsmap, self.target_namespace) if name in _QNAMES else value
 
 
@@ -74,7 +77,12 @@ def content(text: str | None) -> str:
     return "" if text is None or text.isspace() else text
 
 
-def append_raw(parent: Tree, raw: RawElement, prefixes: Prefixes) -> None:
+def markup(node: Node) -> str:
+    """The element as it was written, with the text that follows it."""
+    return etree.tostring(cast("Element", node), encoding="unicode")
+
+
+def append_raw(parent: Element, raw: RawElement, prefixes: Prefixes) -> None:
     """Write the element and everything in it as the last child of ``parent``."""
     prefixes.declare(raw.tag)
     node = etree.SubElement(parent, raw.tag)

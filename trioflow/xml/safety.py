@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import cast
 
 from attrs import field, frozen, validators
 from lxml import etree
 
 from trioflow.model import Finding, Level, Position
+from trioflow.xml.tree import Node
 
 __all__ = ["Limits", "parse"]
-
-Tree = etree._Element  # noqa: SLF001 - lxml has no public name for the class of its elements
 
 
 @frozen(kw_only=True)
@@ -28,7 +28,7 @@ class Limits:
     max_depth: int = field(default=100, validator=[validators.ge(1), validators.le(200)])
 
 
-def parse(data: bytes, *, limits: Limits, source: str, encoding: str | None = None) -> Tree | Finding:
+def parse(data: bytes, *, limits: Limits, source: str, encoding: str | None = None) -> Node | Finding:
     """The root element of a document, or the finding that says why there is none.
 
     ``encoding`` overrides what the document says about itself.
@@ -46,10 +46,13 @@ def parse(data: bytes, *, limits: Limits, source: str, encoding: str | None = No
         return _syntax(error, limits, source)
     if root.getroottree().docinfo.internalDTD is not None:  # in an encoding that the scan cannot look through
         return _doctype(source, 1)
-    return _too_deep_in(root, limits, source) or root
+    if found := root.xpath("/*" + "/*" * limits.max_depth):
+        # One step a level, in C: it ends with the deepest level that the document has.
+        return _too_deep(source, cast("list[Node]", found)[0].sourceline, limits)
+    return cast("Node", root)
 
 
-def _parser(encoding: str | None) -> etree.XMLParser[Tree]:
+def _parser(encoding: str | None) -> etree.XMLParser:
     # Without comments and processing instructions the parser joins the text around them.
     return etree.XMLParser(
         encoding=encoding,
@@ -77,6 +80,7 @@ _WIDE = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
+_SPACE = re.compile(rb"\s*")
 _ENDS = ((b"<?", b"?>"), (b"<!--", b"-->"))
 
 
@@ -92,7 +96,7 @@ def _doctype_line(data: bytes) -> int | None:
     """The line of the document type declaration, if the prolog has one."""
     at = 0
     while True:
-        at += len(data[at:]) - len(data[at:].lstrip()) if data[at : at + 1].isspace() else 0
+        at = _SPACE.match(data, at).end()  # type: ignore[union-attr] # it matches nothing at all, too
         if data.startswith(b"<!DOCTYPE", at):
             return data.count(b"\n", 0, at) + 1
         end = next((end for start, end in _ENDS if data.startswith(start, at)), None)
@@ -171,13 +175,6 @@ def _too_large(source: str, message: str, line: int = 1) -> Finding:
         remedy="If the file is meant to be that large, raise `max_bytes` of the limits; a single text ends at 10 MB.",
         position=Position(line, source),
     )
-
-
-def _too_deep_in(root: Tree, limits: Limits, source: str) -> Finding | None:
-    # One step a level, in C: it ends with the deepest level that the document has.
-    found = root.xpath("/*" + "/*" * limits.max_depth)
-    first = found[0] if isinstance(found, list) and found else None
-    return _too_deep(source, first.sourceline or 1, limits) if isinstance(first, Tree) else None
 
 
 def _too_deep(source: str, line: int, limits: Limits) -> Finding:

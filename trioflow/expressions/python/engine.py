@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import CodeType, FunctionType, MappingProxyType, TracebackType
@@ -48,27 +49,31 @@ _LANGUAGES: Final = frozenset({
 _FILE: Final = "<trioflow python>"
 """The file name in the code objects, by which their frames are known in a traceback."""
 
-_GUARDS: Final[Mapping[str, Any]] = MappingProxyType({
-    "__builtins__": {},
-    **{f"__{name}": guard for name, guard in (*BINARY.items(), *UNARY.items(), *COMPARISONS.items())},
-    **{f"__f_{name}": function for name, function in FUNCTIONS.items()},
-    "__Place": Place,
-    "__assertion": lambda _run, message: Fault("an assertion failed" + (f": {message}" if message is not None else "")),
-    "__attribute": attribute,
-    "__bpmn_error": bpmn_error,
-    "__chain": chain,
-    "__concat": concat,
-    "__elements": Run.elements,
-    "__formatted": formatted,
-    "__item": item,
-    "__key": key,
-    "__loop": Run.loop,
-    "__method": method,
-    "__part": part,
-    "__record_entries": record_entries,
-    "__tested": tested,
-    "__turns": Run.turns,
-})
+_GUARDS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "__builtins__": {},
+        **{f"__{name}": guard for name, guard in (*BINARY.items(), *UNARY.items(), *COMPARISONS.items())},
+        **{f"__f_{name}": function for name, function in FUNCTIONS.items()},
+        "__Place": Place,
+        "__assertion": lambda _run, message: Fault(
+            "an assertion failed" + (f": {message}" if message is not None else "")
+        ),
+        "__attribute": attribute,
+        "__bpmn_error": bpmn_error,
+        "__chain": chain,
+        "__concat": concat,
+        "__elements": Run.elements,
+        "__formatted": formatted,
+        "__item": item,
+        "__key": key,
+        "__loop": Run.loop,
+        "__method": method,
+        "__part": part,
+        "__record_entries": record_entries,
+        "__tested": tested,
+        "__turns": Run.turns,
+    }
+)
 
 
 @attrs.define(eq=False, repr=False)
@@ -87,7 +92,7 @@ class PythonExpression:
 
     @property
     def language(self) -> str:
-        """``python``"""
+        """It is ``python``."""
         return self._source.language
 
     @property
@@ -102,7 +107,7 @@ class PythonExpression:
         try:
             value = self._function(run, names)
             # A part of the caller's data goes back as it is; only what the expression built needs to be looked at.
-            return value if type(value) in SCALARS or self._is_part else run.settled(value)  # type: ignore[return-value]
+            return value if type(value) in SCALARS or self._is_part else run.settled(value)
         except TrioflowError:
             raise
         except Exception as error:
@@ -128,7 +133,7 @@ class PythonScript:
 
     @property
     def language(self) -> str:
-        """``python``"""
+        """It is ``python``."""
         return self._source.language
 
     @property
@@ -151,7 +156,10 @@ class PythonScript:
         return False
 
     def run(self, names: Mapping[str, Value], now: datetime) -> dict[str, Value]:
-        """Run the script; the results are the caller's own.  A `BpmnError` passes, other failures are `LocatedError`."""
+        """Run the script; the results are the caller's own.
+
+        A `BpmnError` passes, every other failure is a `LocatedError`.
+        """
         limits = self._source.limits
         run = Run(limits, now, limits.max_turns, {})
         scope = Scope(names)
@@ -172,6 +180,7 @@ class PythonExpressions:
     """The engine for expressions in a bounded part of Python."""
 
     limits: Limits = attrs.field(factory=Limits)
+    _globals: dict[str, Any] = attrs.field(factory=lambda: dict(_GUARDS), init=False, repr=False, eq=False)
 
     @property
     def languages(self) -> frozenset[str]:
@@ -183,7 +192,9 @@ class PythonExpressions:
         source = Source.of_expression(text, language="python", limits=self.limits)
         tree = source.expression()
         rewriter = ExpressionRewriter(self.limits)
-        function = _compiled(source, lambda: [ast.copy_location(ast.Return(rewriter.rewritten(tree)), tree)])
+        function = _compiled(
+            source, self._globals, lambda: [ast.copy_location(ast.Return(rewriter.rewritten(tree)), tree)]
+        )
         return PythonExpression(source, function, frozenset(rewriter.names), _is_part(tree))
 
 
@@ -192,6 +203,7 @@ class PythonScripts:
     """The engine for scripts in a bounded part of Python."""
 
     limits: Limits = attrs.field(factory=Limits)
+    _globals: dict[str, Any] = attrs.field(factory=lambda: dict(_GUARDS), init=False, repr=False, eq=False)
 
     @property
     def languages(self) -> frozenset[str]:
@@ -203,7 +215,7 @@ class PythonScripts:
         source = Source.of_script(text, language="python", limits=self.limits)
         tree = source.statements()
         rewriter = ScriptRewriter(self.limits)
-        function = _compiled(source, lambda: rewriter.block(tree))
+        function = _compiled(source, self._globals, lambda: rewriter.block(tree))
         return PythonScript(source, function, frozenset(rewriter.names), rewriter.assigns)
 
 
@@ -216,13 +228,19 @@ def _is_part(tree: ast.expr) -> bool:
     return isinstance(tree, ast.Name)
 
 
-def _compiled(source: Source, build: Callable[[], list[ast.stmt]]) -> Callable[[Run, Mapping[str, Any]], Any]:
+def _compiled(
+    source: Source, guards: dict[str, Any], build: Callable[[], list[ast.stmt]]
+) -> Callable[[Run, Mapping[str, Any]], Any]:
+    """The function that evaluates what ``build`` makes; the guards are all that it can reach."""
     module = ast.parse("def evaluation(__run, __names): pass")
     function = module.body[0]
     assert isinstance(function, ast.FunctionDef)
     try:
         function.body = build()
-        code = compile(ast.fix_missing_locations(module), _FILE, "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            # `1 is None` is odd, but nothing to warn the host program about.
+            warnings.simplefilter("ignore")
+            code = compile(ast.fix_missing_locations(module), _FILE, "exec", dont_inherit=True)
     except Refusal as refusal:
         raise source.refused(refusal) from None
     except SyntaxError as error:
@@ -230,7 +248,7 @@ def _compiled(source: Source, build: Callable[[], list[ast.stmt]]) -> Callable[[
     except (RecursionError, MemoryError) as error:
         raise source.too_deep() from error
     body = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return FunctionType(body, dict(_GUARDS))
+    return FunctionType(body, guards)
 
 
 # ------------------------------------------------------------------ failures
@@ -240,9 +258,7 @@ def _failure(error: Exception, source: Source, read: frozenset[str], names: Mapp
     """The error to raise for whatever an evaluation raised."""
     limit = error.limit if isinstance(error, Fault) else None
     line, end_line, column, end_column = _position(error.__traceback__)
-    return source.error(
-        _reason(error, read, names), line=line, column=column, end=(end_line, end_column), limit=limit
-    )
+    return source.error(_reason(error, read, names), line=line, column=column, end=(end_line, end_column), limit=limit)
 
 
 def _reason(error: Exception, read: frozenset[str], names: Mapping[str, Any]) -> str:

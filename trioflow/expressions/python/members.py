@@ -86,8 +86,8 @@ def _join(run: Run, subject: str, parts: Any, /) -> str:
     for text in texts:
         if type(text) is not str:
             raise TypeError(f"{shown(text)} is no text: write str(...) around it")
-    run.admit(sum(map(len, texts)) + len(subject) * len(texts), "the joined text")  # type: ignore[arg-type]  # checked
-    return subject.join(texts)  # type: ignore[arg-type]  # checked
+    run.admit(sum(map(len, texts)) + len(subject) * len(texts), "the joined text")
+    return subject.join(texts)
 
 
 def _replace(run: Run, subject: str, old: str, new: str, count: int = -1, /) -> str:
@@ -109,7 +109,7 @@ def _named(names: str) -> dict[str, Method]:
     return {name: _native(name) for name in names.split()}
 
 
-_TEXT: Final = {
+_TEXT: Final[dict[str, Method]] = {
     **_named(
         "capitalize casefold count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric isspace "
         "isupper lower lstrip partition removeprefix removesuffix rfind rindex rpartition rsplit rstrip split "
@@ -125,7 +125,7 @@ def _decode(_run: Run, subject: bytes) -> str:
     return subject.decode()
 
 
-_BYTES: Final = {**_named("hex count find startswith endswith"), "decode": _decode}
+_BYTES: Final[dict[str, Method]] = {**_named("hex count find startswith endswith"), "decode": _decode}
 
 
 # ------------------------------------------------------------------ collections
@@ -161,15 +161,15 @@ def _with_sets(name: str) -> Method:
     return call
 
 
-_LIST: Final = {"copy": _native("copy"), "index": _list_index, "count": _list_count, **LIST_MUTATORS}
-_TUPLE: Final = {"index": _list_index, "count": _list_count}
-_RECORD: Final = {
+_LIST: Final[dict[str, Method]] = {"copy": _native("copy"), "index": _list_index, "count": _list_count, **LIST_MUTATORS}
+_TUPLE: Final[dict[str, Method]] = {"index": _list_index, "count": _list_count}
+_RECORD: Final[dict[str, Method]] = {
     "copy": _native("copy"),
     "get": _record_get,
     **{name: _listed(name) for name in ("keys", "values", "items")},
     **RECORD_MUTATORS,
 }
-_SET: Final = {
+_SET: Final[dict[str, Method]] = {
     "copy": _native("copy"),
     **{
         name: _with_sets(name)
@@ -226,19 +226,24 @@ def _astimezone(_run: Run, subject: datetime, zone: str, /) -> datetime:
 
 
 def _isocalendar(_run: Run, subject: date, /) -> tuple[int, int, int]:
-    return tuple(subject.isocalendar())
+    year, week, weekday = subject.isocalendar()
+    return (year, week, weekday)
 
 
 _DAY: Final = ("year", "month", "day")
 _CLOCK: Final = ("hour", "minute", "second", "microsecond")
-_DATE: Final = {
+_DATE: Final[dict[str, Method]] = {
     **_named("isoformat weekday isoweekday toordinal"),
     "isocalendar": _isocalendar,
     "strftime": _strftime,
     "replace": _replaced_fields(*_DAY),
 }
-_TIME: Final = {"isoformat": _native("isoformat"), "strftime": _strftime, "replace": _replaced_fields(*_CLOCK)}
-_MOMENT: Final = {
+_TIME: Final[dict[str, Method]] = {
+    "isoformat": _native("isoformat"),
+    "strftime": _strftime,
+    "replace": _replaced_fields(*_CLOCK),
+}
+_MOMENT: Final[dict[str, Method]] = {
     **_DATE,
     **_named("date time"),
     "replace": _replaced_fields(*_DAY, *_CLOCK),
@@ -255,31 +260,35 @@ def _normalize(_run: Run, subject: Decimal, /) -> Decimal:
     return subject.normalize(exact_context())
 
 
-_DECIMAL: Final = {
+_DECIMAL: Final[dict[str, Method]] = {
     **_named("is_finite is_infinite is_nan is_signed is_zero"),
     "quantize": _quantize,
     "normalize": _normalize,
 }
 
-_ATTRIBUTES: Final[Mapping[type, frozenset[str]]] = MappingProxyType({
-    date: frozenset(_DAY),
-    datetime: frozenset(_DAY + _CLOCK),
-    time: frozenset(_CLOCK),
-    timedelta: frozenset({"days", "seconds", "microseconds"}),
-    UUID: frozenset({"hex", "version"}),
-})
+_ATTRIBUTES: Final[Mapping[type, frozenset[str]]] = MappingProxyType(
+    {
+        date: frozenset(_DAY),
+        datetime: frozenset(_DAY + _CLOCK),
+        time: frozenset(_CLOCK),
+        timedelta: frozenset({"days", "seconds", "microseconds"}),
+        UUID: frozenset({"hex", "version"}),
+    }
+)
 
-METHODS: Final[Mapping[type, Mapping[str, Method]]] = MappingProxyType({
-    str: MappingProxyType(_TEXT),
-    bytes: MappingProxyType(_BYTES),
-    list: MappingProxyType(_LIST),
-    tuple: MappingProxyType(_TUPLE),
-    dict: MappingProxyType(_RECORD),
-    set: MappingProxyType(_SET),
-    date: MappingProxyType(_DATE),
-    datetime: MappingProxyType(_MOMENT),
-    time: MappingProxyType(_TIME),
-    timedelta: MappingProxyType(_named("total_seconds")),
-    Decimal: MappingProxyType(_DECIMAL),
-    float: MappingProxyType(_named("is_integer")),
-})
+METHODS: Final[Mapping[type, Mapping[str, Method]]] = MappingProxyType(
+    {
+        str: MappingProxyType(_TEXT),
+        bytes: MappingProxyType(_BYTES),
+        list: MappingProxyType(_LIST),
+        tuple: MappingProxyType(_TUPLE),
+        dict: MappingProxyType(_RECORD),
+        set: MappingProxyType(_SET),
+        date: MappingProxyType(_DATE),
+        datetime: MappingProxyType(_MOMENT),
+        time: MappingProxyType(_TIME),
+        timedelta: MappingProxyType(_named("total_seconds")),
+        Decimal: MappingProxyType(_DECIMAL),
+        float: MappingProxyType(_named("is_integer")),
+    }
+)

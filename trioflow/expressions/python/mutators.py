@@ -67,16 +67,18 @@ def _sort(run: Run, subject: list[Any], /, *, key: Callable[[Any], Any] | None =
     subject[:] = sort(run, subject, by=key, reverse=bool(reverse))
 
 
-LIST_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType({
-    "append": _append,
-    "extend": _extend,
-    "insert": _insert,
-    "pop": _list_pop,
-    "remove": _list_remove,
-    "clear": _clear,
-    "reverse": _reverse,
-    "sort": _sort,
-})
+LIST_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType(
+    {
+        "append": _append,
+        "extend": _extend,
+        "insert": _insert,
+        "pop": _list_pop,
+        "remove": _list_remove,
+        "clear": _clear,
+        "reverse": _reverse,
+        "sort": _sort,
+    }
+)
 
 
 def _record_pop(run: Run, subject: dict[Any, Any], name: Any, /, *default: Any) -> Any:
@@ -104,12 +106,14 @@ def _record_update(run: Run, subject: dict[Any, Any], other: Any = None, /, **en
     _grown(run, subject)
 
 
-RECORD_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType({
-    "pop": _record_pop,
-    "setdefault": _setdefault,
-    "update": _record_update,
-    "clear": _clear,
-})
+RECORD_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType(
+    {
+        "pop": _record_pop,
+        "setdefault": _setdefault,
+        "update": _record_update,
+        "clear": _clear,
+    }
+)
 
 
 def _set_add(run: Run, subject: set[Any], value: Any, /) -> None:
@@ -136,12 +140,14 @@ def _set_update(run: Run, subject: set[Any], values: Any, /) -> None:
     _grown(run, subject)
 
 
-SET_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType({
-    "add": _set_add,
-    "discard": _set_discard,
-    "remove": _set_remove,
-    "update": _set_update,
-    "clear": _clear,
-})
+SET_MUTATORS: Final[Mapping[str, Method]] = MappingProxyType(
+    {
+        "add": _set_add,
+        "discard": _set_discard,
+        "remove": _set_remove,
+        "update": _set_update,
+        "clear": _clear,
+    }
+)
 
 MUTATING: Final = frozenset({*LIST_MUTATORS, *RECORD_MUTATORS, *SET_MUTATORS})

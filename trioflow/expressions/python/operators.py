@@ -113,20 +113,22 @@ def _bounds_modulo(_run: Run, a: Any, _b: Any) -> None:
 
 add: Final = _binary("+", operator.add, decimal=Context.add, bounds=_bounds_add)
 
-BINARY: Final[Mapping[str, Guard]] = MappingProxyType({
-    "Add": add,
-    "Sub": _binary("-", operator.sub, decimal=Context.subtract),
-    "Mult": _binary("*", operator.mul, decimal=Context.multiply, bounds=_bounds_multiply),
-    "Div": _binary("/", operator.truediv, decimal=Context.divide),
-    "FloorDiv": _binary("//", operator.floordiv, decimal=Context.divide_int),
-    "Mod": _binary("%", operator.mod, decimal=Context.remainder, bounds=_bounds_modulo),
-    "Pow": _binary("**", operator.pow, decimal=Context.power, bounds=_bounds_power),
-    "LShift": _binary("<<", operator.lshift, bounds=_bounds_left_shift),
-    "RShift": _binary(">>", operator.rshift),
-    "BitAnd": _binary("&", operator.and_),
-    "BitOr": _binary("|", operator.or_),
-    "BitXor": _binary("^", operator.xor),
-})
+BINARY: Final[Mapping[str, Guard]] = MappingProxyType(
+    {
+        "Add": add,
+        "Sub": _binary("-", operator.sub, decimal=Context.subtract),
+        "Mult": _binary("*", operator.mul, decimal=Context.multiply, bounds=_bounds_multiply),
+        "Div": _binary("/", operator.truediv, decimal=Context.divide),
+        "FloorDiv": _binary("//", operator.floordiv, decimal=Context.divide_int),
+        "Mod": _binary("%", operator.mod, decimal=Context.remainder, bounds=_bounds_modulo),
+        "Pow": _binary("**", operator.pow, decimal=Context.power, bounds=_bounds_power),
+        "LShift": _binary("<<", operator.lshift, bounds=_bounds_left_shift),
+        "RShift": _binary(">>", operator.rshift),
+        "BitAnd": _binary("&", operator.and_),
+        "BitOr": _binary("|", operator.or_),
+        "BitXor": _binary("^", operator.xor),
+    }
+)
 
 
 def _unary(
@@ -145,12 +147,14 @@ def _unary(
     return guard
 
 
-UNARY: Final[Mapping[str, Callable[[Run, Any], Any]]] = MappingProxyType({
-    "USub": _unary("-", operator.neg, Context.minus),
-    "UAdd": _unary("+", operator.pos, Context.plus),
-    "Invert": _unary("~", operator.invert, None),
-    "Abs": _unary("the absolute value", abs, Context.abs),
-})
+UNARY: Final[Mapping[str, Callable[[Run, Any], Any]]] = MappingProxyType(
+    {
+        "USub": _unary("-", operator.neg, Context.minus),
+        "UAdd": _unary("+", operator.pos, Context.plus),
+        "Invert": _unary("~", operator.invert, None),
+        "Abs": _unary("the absolute value", abs, Context.abs),
+    }
+)
 
 
 # ------------------------------------------------------------------ comparisons
@@ -213,16 +217,18 @@ def _missing(run: Run, a: Any, b: Any) -> bool:
     return not _contained(run, a, b)
 
 
-COMPARISONS: Final[Mapping[str, Guard]] = MappingProxyType({
-    "Lt": _ordering("<", operator.lt),
-    "LtE": _ordering("<=", operator.le),
-    "Gt": _ordering(">", operator.gt),
-    "GtE": _ordering(">=", operator.ge),
-    "Eq": _equal,
-    "NotEq": _unequal,
-    "In": _contained,
-    "NotIn": _missing,
-})
+COMPARISONS: Final[Mapping[str, Guard]] = MappingProxyType(
+    {
+        "Lt": _ordering("<", operator.lt),
+        "LtE": _ordering("<=", operator.le),
+        "Gt": _ordering(">", operator.gt),
+        "GtE": _ordering(">=", operator.ge),
+        "Eq": _equal,
+        "NotEq": _unequal,
+        "In": _contained,
+        "NotIn": _missing,
+    }
+)
 
 
 def chain(run: Run, left: Any, tests: tuple[Guard, ...], rest: tuple[Callable[[], Any], ...]) -> Any:

@@ -17,7 +17,7 @@ def sort(run: Run, values: Any, *, by: Callable[[Any], Any] | None, reverse: boo
     keys = items if by is None else [by(value) for value in items]
     run.weigh(keys)
     try:
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        order = sorted(range(len(items)), key=lambda position: keys[position], reverse=reverse)
     except TypeError as error:
         raise Fault(f"cannot sort {shown(keys)}: {error}") from error
     return [items[position] for position in order]
@@ -32,6 +32,6 @@ def choose(run: Run, values: Any, *, by: Callable[[Any], Any] | None, largest: b
     run.weigh(keys)
     select = max if largest else min
     try:
-        return items[select(range(len(items)), key=keys.__getitem__)]
+        return items[select(range(len(items)), key=lambda position: keys[position])]
     except TypeError as error:
         raise Fault(f"cannot compare for {what}() {shown(keys)}: {error}") from error

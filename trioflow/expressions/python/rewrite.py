@@ -51,7 +51,7 @@ class ExpressionRewriter:
 
     def rewritten(self, node: ast.expr) -> ast.expr:
         """The tree to compile for one expression of the user's; raises Refusal."""
-        handler = getattr(self, f"_on_{type(node).__name__}", None)
+        handler = getattr(self, f"_on_{type(node).__name__.lower()}", None)
         if handler is None:
             raise refusal(node)
         result: ast.expr = handler(node)
@@ -64,7 +64,7 @@ class ExpressionRewriter:
 
     # -------------------------------------------------------------- names and constants
 
-    def _on_Name(self, node: ast.Name) -> ast.expr:
+    def _on_name(self, node: ast.Name) -> ast.expr:
         check_name(node.id, node)
         if any(node.id in scope for scope in self._local):
             return ast.Name(node.id, ast.Load())
@@ -72,7 +72,7 @@ class ExpressionRewriter:
             self.names.add(node.id)
         return ast.Subscript(ast.Name("__names", ast.Load()), ast.Constant(node.id), ast.Load())
 
-    def _on_Constant(self, node: ast.Constant) -> ast.expr:
+    def _on_constant(self, node: ast.Constant) -> ast.expr:
         kind = type(node.value)
         if node.value is not None and kind not in (bool, int, float, str, bytes):
             raise Refusal(f"there are no constants of the type {kind.__name__} here", node)
@@ -82,7 +82,7 @@ class ExpressionRewriter:
 
     # -------------------------------------------------------------- operators
 
-    def _on_BinOp(self, node: ast.BinOp) -> ast.expr:
+    def _on_binop(self, node: ast.BinOp) -> ast.expr:
         return self.operation(node.op, node, self.rewritten(node.left), self.rewritten(node.right))
 
     def operation(self, operator: ast.operator, at: ast.AST, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -91,7 +91,7 @@ class ExpressionRewriter:
             raise Refusal(_REFUSED["MatMult"], at)
         return self.guard(type(operator).__name__, at, left, right)
 
-    def _on_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+    def _on_unaryop(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
             return ast.UnaryOp(ast.Not(), self.rewritten(node.operand))
         operand = self.rewritten(node.operand)
@@ -99,13 +99,13 @@ class ExpressionRewriter:
             return ast.Constant(-operand.value)  # type: ignore[operator]  # a number, as just tested
         return self.guard(type(node.op).__name__, node, operand)
 
-    def _on_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+    def _on_boolop(self, node: ast.BoolOp) -> ast.expr:
         return ast.BoolOp(node.op, [self.rewritten(value) for value in node.values])
 
-    def _on_IfExp(self, node: ast.IfExp) -> ast.expr:
+    def _on_ifexp(self, node: ast.IfExp) -> ast.expr:
         return ast.IfExp(self.rewritten(node.test), self.rewritten(node.body), self.rewritten(node.orelse))
 
-    def _on_Compare(self, node: ast.Compare) -> ast.expr:
+    def _on_compare(self, node: ast.Compare) -> ast.expr:
         if any(isinstance(test, ast.Is | ast.IsNot) for test in node.ops):
             return self._identity(node)
         operands = [self.rewritten(operand) for operand in (node.left, *node.comparators)]
@@ -124,7 +124,7 @@ class ExpressionRewriter:
 
     # -------------------------------------------------------------- parts of values
 
-    def _on_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def _on_subscript(self, node: ast.Subscript) -> ast.expr:
         subject = self.rewritten(node.value)
         if not isinstance(node.slice, ast.Slice):
             return self.guard("item", node, subject, self.rewritten(node.slice))
@@ -133,13 +133,13 @@ class ExpressionRewriter:
             "part", node, subject, *(ast.Constant(None) if one is None else self.rewritten(one) for one in bounds)
         )
 
-    def _on_Attribute(self, node: ast.Attribute) -> ast.expr:
+    def _on_attribute(self, node: ast.Attribute) -> ast.expr:
         check_attribute(node)
         return self.guard("attribute", node, self.rewritten(node.value), ast.Constant(node.attr))
 
     # -------------------------------------------------------------- calls
 
-    def _on_Call(self, node: ast.Call) -> ast.expr:
+    def _on_call(self, node: ast.Call) -> ast.expr:
         for argument in (*node.args, *node.keywords):
             if isinstance(argument, ast.Starred) or (isinstance(argument, ast.keyword) and argument.arg is None):
                 raise Refusal("* and ** cannot stand in a call", argument)
@@ -194,7 +194,8 @@ class ExpressionRewriter:
         if not isinstance(node, ast.Lambda):
             raise Refusal("key= takes a lambda, such as key=lambda item: item.price", node)
         given = node.args
-        if len(given.args) != 1 or given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults:
+        others = (*given.posonlyargs, *given.kwonlyargs, given.vararg, given.kwarg, *given.defaults)
+        if len(given.args) != 1 or any(others):
             raise Refusal("the lambda of key= takes exactly one parameter, without default", node)
         parameter = given.args[0].arg
         check_name(parameter, node)
@@ -207,19 +208,19 @@ class ExpressionRewriter:
 
     # -------------------------------------------------------------- displays and comprehensions
 
-    def _on_List(self, node: ast.List) -> ast.expr:
+    def _on_list(self, node: ast.List) -> ast.expr:
         return self._display(node, ast.List(self._members(node.elts), ast.Load()))
 
-    def _on_Tuple(self, node: ast.Tuple) -> ast.expr:
+    def _on_tuple(self, node: ast.Tuple) -> ast.expr:
         return self._display(node, ast.Tuple(self._members(node.elts), ast.Load()))
 
-    def _on_Set(self, node: ast.Set) -> ast.expr:
+    def _on_set(self, node: ast.Set) -> ast.expr:
         members = [
             one if isinstance(one, ast.Starred) else self.guard("key", one, one) for one in self._members(node.elts)
         ]
         return self._display(node, ast.Set(members))
 
-    def _on_Dict(self, node: ast.Dict) -> ast.expr:
+    def _on_dict(self, node: ast.Dict) -> ast.expr:
         keys: list[ast.expr | None] = []
         values = []
         for name, value in zip(node.keys, node.values, strict=True):
@@ -237,16 +238,17 @@ class ExpressionRewriter:
         return [self._spread(node) if isinstance(node, ast.Starred) else self.rewritten(node) for node in nodes]
 
     def _spread(self, node: ast.Starred) -> ast.expr:
-        return ast.copy_location(ast.Starred(self.guard("elements", node, self.rewritten(node.value)), ast.Load()), node)
+        elements = self.guard("elements", node, self.rewritten(node.value))
+        return ast.copy_location(ast.Starred(elements, ast.Load()), node)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set, result: ast.expr) -> ast.expr:
         spread = any(isinstance(member, ast.Starred) for member in node.elts)
         return self.guard("tested", node, result) if spread else result
 
-    def _on_ListComp(self, node: ast.ListComp) -> ast.expr:
+    def _on_listcomp(self, node: ast.ListComp) -> ast.expr:
         return self.guard("tested", node, ast.copy_location(self._comprehension(node), node))
 
-    _on_SetComp = _on_DictComp = _on_ListComp
+    _on_setcomp = _on_dictcomp = _on_listcomp
 
     def _comprehension(self, node: _Comprehension) -> ast.expr:
         """The first collection belongs to the scope around; everything else sees all of the loop variables."""
@@ -282,7 +284,7 @@ class ExpressionRewriter:
 
     # -------------------------------------------------------------- f-strings
 
-    def _on_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+    def _on_joinedstr(self, node: ast.JoinedStr) -> ast.expr:
         return self.guard("concat", node, *(self._formatted_part(value) for value in node.values))
 
     def _formatted_part(self, node: ast.expr) -> ast.expr:

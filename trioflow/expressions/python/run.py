@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from types import GeneratorType
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -15,6 +15,8 @@ from trioflow.expressions.limits import Limits
 from trioflow.expressions.python.kinds import COLLECTIONS, SCALARS, TEXTS
 
 __all__ = ["Run", "private_copy"]
+
+_New = TypeVar("_New")
 
 # What one turn buys of an operation in C, as powers of two: 256 characters copied, 32 entries copied, 16 nodes walked.
 _CHARACTERS: Final = 8
@@ -33,7 +35,7 @@ class Run:
     limits: Limits
     now: datetime
     left: int
-    touched: dict[int, object] | None = None
+    touched: dict[int, Any] | None = None
 
     def turns(self, count: int) -> None:
         """Pay for ``count`` loop turns."""
@@ -79,52 +81,55 @@ class Run:
                 f"the format is wider than the limit max_width = {self.limits.max_width} allows", limit="max_width"
             )
 
-    def sized(self, value: object) -> object:
+    def sized(self, value: _New) -> _New:
         """A new value, checked against the limits and paid for."""
-        kind = type(value)
-        if kind is int:
-            self.admit_bits(value.bit_length(), "the result")  # type: ignore[attr-defined]  # narrowed by exact type
-        elif kind in TEXTS or kind in COLLECTIONS:
-            self.admit(len(value), "the result")  # type: ignore[arg-type]  # narrowed by exact type
-            self.pay(value)
+        self._check(value)
         return value
 
-    def pay(self, value: object) -> None:
+    def _check(self, value: Any) -> None:
+        kind = type(value)
+        if kind is int:
+            self.admit_bits(value.bit_length(), "the result")
+        elif kind in TEXTS or kind in COLLECTIONS:
+            self.admit(len(value), "the result")
+            self.pay(value)
+
+    def pay(self, value: Any) -> None:
         """Pay for an operation in C that goes through the value once."""
         kind = type(value)
         if kind in TEXTS:
-            self.turns(len(value) >> _CHARACTERS)  # type: ignore[arg-type]  # narrowed by exact type
+            self.turns(len(value) >> _CHARACTERS)
         elif kind in COLLECTIONS:
-            self.turns(len(value) >> _ENTRIES)  # type: ignore[arg-type]  # narrowed by exact type
+            self.turns(len(value) >> _ENTRIES)
 
-    def touch(self, container: object) -> None:
+    def touch(self, container: Any) -> None:
         """Note that a container is about to be changed in place."""
         if self.touched is None:
             raise Fault(f"an expression cannot change data: {shown(container)}")
         self.touched[id(container)] = container
 
-    def elements(self, value: object, weight: int = 1) -> Iterable[object]:
+    def elements(self, value: Any, weight: int = 1) -> Iterable[Any]:
         """What a comprehension or function goes through; every element is paid for, as ``weight`` turns.
 
         The order is the same in every process: a set is sorted, because the hashes of texts differ from run to run.
         """
         kind = type(value)
         if kind is list or kind is tuple or kind is dict or kind in TEXTS:
-            self.turns(len(value) * weight)  # type: ignore[arg-type]  # narrowed by exact type
-            return value  # type: ignore[return-value]
+            self.turns(len(value) * weight)
         return self.loop(value, weight)
 
-    def loop(self, value: object, weight: int = 0) -> Iterable[object]:
+    def loop(self, value: Any, weight: int = 0) -> Iterable[Any]:
         """Like `elements`, for a loop that pays for its turns itself, because its body may let the collection grow."""
         kind = type(value)
+        iterable: Iterable[Any] = value
         if kind is set:
-            self.turns(len(value) * max(1, weight))  # type: ignore[arg-type]  # narrowed by exact type
-            return _in_order(value)  # type: ignore[arg-type]
-        if kind in COLLECTIONS or kind in TEXTS or kind is GeneratorType:
-            return value  # type: ignore[return-value]  # a generator pays inside, where its own loops start
-        raise Fault(f"cannot go through {shown(value)}: it is no list, record, set or text")
+            self.turns(len(value) * max(1, weight))
+            iterable = _in_order(value)
+        elif kind not in COLLECTIONS and kind not in TEXTS and kind is not GeneratorType:
+            raise Fault(f"cannot go through {shown(value)}: it is no list, record, set or text")
+        return iterable  # a generator pays inside, where its own loops start
 
-    def weigh(self, *values: object) -> None:
+    def weigh(self, *values: Any) -> None:
         """Pay for a walk over whole trees of values, before C code makes the same walk without asking us.
 
         A part that is reachable twice counts twice: ``[x, x]`` thirty times over is a billion nodes in a few bytes.
@@ -133,14 +138,14 @@ class Run:
         for part in _parts(values):
             nodes += 1
             if type(part) in TEXTS:
-                characters += len(part)  # type: ignore[arg-type]  # narrowed by exact type
+                characters += len(part)
             elif type(part) is int:
-                characters += part.bit_length() >> 6  # type: ignore[attr-defined]  # narrowed by exact type
+                characters += part.bit_length() >> 6
             if nodes + characters > self.limits.max_size:
                 self.admit(nodes + characters, "the whole value")
         self.turns((nodes >> _NODES) + (characters >> _CHARACTERS))
 
-    def settled(self, value: object, depth: int = 0) -> object:
+    def settled(self, value: Any, depth: int = 0) -> Any:
         """The value as the caller may keep it: lists and records of its own, of bounded size and depth."""
         if depth == 0:
             self.weigh(value)
@@ -151,16 +156,16 @@ class Run:
             )
         kind = type(value)
         if kind is list or kind is tuple:
-            return [self.settled(part, depth + 1) for part in value]  # type: ignore[attr-defined]
+            return [self.settled(part, depth + 1) for part in value]
         if kind is dict:
-            entries = value.items()  # type: ignore[attr-defined]  # narrowed by exact type
+            entries = value.items()
             return {_record_key(key): self.settled(part, depth + 1) for key, part in entries}
         if kind is set:
             raise Fault(f"a set is no process value: write sorted(...) or list(...) around {shown(value)}")
         return value
 
 
-def private_copy(value: object, memo: dict[int, object] | None = None) -> object:
+def private_copy(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """A copy of everything that can change in place; what was one object inside the value stays one object."""
     kind = type(value)
     if kind in SCALARS:
@@ -170,19 +175,19 @@ def private_copy(value: object, memo: dict[int, object] | None = None) -> object
     if known is not None:
         return known
     if kind is list:
-        memo[id(value)] = items = []
-        items.extend(private_copy(part, memo) for part in value)  # type: ignore[attr-defined]
+        memo[id(value)] = items = list[Any]()
+        items.extend(private_copy(part, memo) for part in value)
         return items
     if kind is dict:
-        memo[id(value)] = record = {}
-        record.update((key, private_copy(part, memo)) for key, part in value.items())  # type: ignore[attr-defined]
+        memo[id(value)] = record = dict[Any, Any]()
+        record.update((key, private_copy(part, memo)) for key, part in value.items())
         return record
-    return copy.deepcopy(value, memo)  # type: ignore[arg-type]  # tuples and attrs classes; the same memo by design
+    return copy.deepcopy(value, memo)
 
 
-def _parts(values: tuple[object, ...]) -> Iterator[object]:
+def _parts(values: tuple[Any, ...]) -> Iterator[Any]:
     """Every node of the trees, without recursion; endless for a list that holds itself, which `weigh` bounds."""
-    stack: list[Iterator[object]] = [iter(values)]
+    stack: list[Iterator[Any]] = [iter(values)]
     while stack:
         for part in stack[-1]:
             yield part
@@ -193,25 +198,25 @@ def _parts(values: tuple[object, ...]) -> Iterator[object]:
             stack.pop()
 
 
-def _inside(value: object) -> Iterator[object]:
+def _inside(value: Any) -> Iterator[Any]:
     kind = type(value)
     if kind is dict:
-        return (part for entry in value.items() for part in entry)  # type: ignore[attr-defined]
+        return (part for entry in value.items() for part in entry)
     if kind in COLLECTIONS:
-        return iter(value)  # type: ignore[call-overload, no-any-return]  # narrowed by exact type
+        return iter(value)
     if attrs.has(kind):
         return (getattr(value, field.name) for field in attrs.fields(kind))
     return iter(())
 
 
-def _in_order(value: set[object]) -> list[object]:
+def _in_order(value: set[Any]) -> list[Any]:
     try:
-        return sorted(value)  # type: ignore[type-var]  # mixed types raise, which is the next line
+        return sorted(value)
     except TypeError:
         return sorted(value, key=lambda part: (type(part).__name__, repr(part)))
 
 
-def _record_key(key: object) -> str:
+def _record_key(key: Any) -> str:
     if type(key) is not str:
         raise Fault(f"the names in a record are texts, not {shown(key)}: write str(...) around it")
     return key

@@ -139,8 +139,9 @@ class Source:
     def _bracketed(self) -> ast.expr:
         try:
             body = ast.parse(f"(\n{self.text}\n)", mode="eval").body
-        except SyntaxError:
-            self._explain_unbracketed()
+        except SyntaxError as error:
+            if self._line(error.lineno) is None:
+                self._explain_unbracketed()
             raise
         if body.lineno == 1:
             # `1), (2` and `a, b` end up here: a tuple that is made of our brackets.
@@ -148,7 +149,7 @@ class Source:
         return body
 
     def _explain_unbracketed(self) -> None:
-        """Parse without our brackets, so that Python's own message names the right place."""
+        """Parse without our brackets, because Python's message is about those."""
         head = self.text[: len(self.text) - len(self.text.lstrip())]
         blank_lines, indent = head.count("\n"), len(head) - head.rfind("\n") - 1
         try:
@@ -175,11 +176,14 @@ class Source:
     def _syntax_error(self, error: SyntaxError, *, shift: int, indent: int = 0) -> LocatedError:
         """Positions of syntax errors count characters, from 1; 0 and None mean that the parser knows none."""
         line = (error.lineno or 0) - shift
-        known = 0 < line <= self.text.count("\n") + 1
+        lines = self.text.split("\n")
+        known = 0 < line <= len(lines)
+        # The parser points nowhere when the text just ends.
+        column = error.offset or len(lines[line - 1].rstrip()) + 1 - indent if known else None
         return located(
             f"syntax error: {error.msg}",
             text=self.text,
             language=self.language,
             line=line if known else None,
-            column=error.offset + indent if known and error.offset else None,
+            column=None if column is None else column + indent,
         )

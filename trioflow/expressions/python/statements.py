@@ -69,7 +69,7 @@ class ScriptRewriter(ExpressionRewriter):
         return [built for statement in statements for built in self._statement(statement)]
 
     def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
-        handler = getattr(self, f"_do_{type(node).__name__}", None)
+        handler = getattr(self, f"_do_{type(node).__name__.lower()}", None)
         if handler is None:
             message = _REFUSED.get(type(node).__name__)
             raise Refusal(message, node) if message else refusal(node)
@@ -83,7 +83,7 @@ class ScriptRewriter(ExpressionRewriter):
 
     # -------------------------------------------------------------- assignments
 
-    def _do_Assign(self, node: ast.Assign) -> Iterator[ast.stmt]:
+    def _do_assign(self, node: ast.Assign) -> Iterator[ast.stmt]:
         value = self.rewritten(node.value)
         if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
             value = self.guard("elements", node.value, value)
@@ -91,7 +91,7 @@ class ScriptRewriter(ExpressionRewriter):
         self._alias(node.targets, source_names(node.value, through_calls=False))
         yield ast.Assign(targets, value)
 
-    def _do_AugAssign(self, node: ast.AugAssign) -> Iterator[ast.stmt]:
+    def _do_augassign(self, node: ast.AugAssign) -> Iterator[ast.stmt]:
         """``a += b`` is ``a = a + b``: a list that others see too is not extended behind their backs."""
         if isinstance(node.target, ast.Name):
             current = self.rewritten(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
@@ -104,10 +104,10 @@ class ScriptRewriter(ExpressionRewriter):
         value = self.operation(node.op, node, current, self.rewritten(node.value))
         yield ast.Assign([ast.Attribute(ast.Name("__place", ast.Load()), "value", ast.Store())], value)
 
-    def _do_Delete(self, node: ast.Delete) -> Iterator[ast.stmt]:
+    def _do_delete(self, node: ast.Delete) -> Iterator[ast.stmt]:
         for target in node.targets:
             if not isinstance(target, ast.Subscript | ast.Attribute):
-                raise Refusal("only an entry of a record or list can be deleted; set a variable to None instead", target)
+                raise Refusal("only an entry of a record or list can be deleted; set a variable to None", target)
         yield ast.Delete([ast.Attribute(self._place(target), "value", ast.Del()) for target in node.targets])
 
     def _target(self, target: ast.expr) -> ast.expr:
@@ -151,24 +151,21 @@ class ScriptRewriter(ExpressionRewriter):
             for name in bound_names(target):
                 self.aliases.setdefault(name, set()).update(sources)
 
-    def _targets(self, target: ast.expr) -> Iterator[str]:
-        return super()._targets(target)
-
     # -------------------------------------------------------------- control flow
 
-    def _do_Expr(self, node: ast.Expr) -> Iterator[ast.stmt]:
+    def _do_expr(self, node: ast.Expr) -> Iterator[ast.stmt]:
         yield ast.Expr(self.rewritten(node.value))
 
-    def _do_Pass(self, _node: ast.Pass) -> Iterator[ast.stmt]:
+    def _do_pass(self, _node: ast.Pass) -> Iterator[ast.stmt]:
         yield ast.Pass()
 
-    def _do_Break(self, _node: ast.Break) -> Iterator[ast.stmt]:
+    def _do_break(self, _node: ast.Break) -> Iterator[ast.stmt]:
         yield ast.Break()
 
-    def _do_Continue(self, _node: ast.Continue) -> Iterator[ast.stmt]:
+    def _do_continue(self, _node: ast.Continue) -> Iterator[ast.stmt]:
         yield ast.Continue()
 
-    def _do_If(self, node: ast.If) -> Iterator[ast.stmt]:
+    def _do_if(self, node: ast.If) -> Iterator[ast.stmt]:
         test = self.rewritten(node.test)
         before = set(self.defined)
         body, after_body = self._branch(node.body, before)
@@ -187,7 +184,7 @@ class ScriptRewriter(ExpressionRewriter):
         ends = bool(statements) and isinstance(statements[-1], _ENDS)
         return built, None if ends else self.defined
 
-    def _do_While(self, node: ast.While) -> Iterator[ast.stmt]:
+    def _do_while(self, node: ast.While) -> Iterator[ast.stmt]:
         test = self.rewritten(node.test)
         before = set(self.defined)
         body, _ = self._branch(node.body, before)
@@ -195,7 +192,7 @@ class ScriptRewriter(ExpressionRewriter):
         self.defined = before
         yield ast.While(test, [self._turn(node), *body], orelse)
 
-    def _do_For(self, node: ast.For) -> Iterator[ast.stmt]:
+    def _do_for(self, node: ast.For) -> Iterator[ast.stmt]:
         elements = self.guard("loop", node.iter, self.rewritten(node.iter))
         before = set(self.defined)
         target = self._target(node.target)
@@ -212,14 +209,14 @@ class ScriptRewriter(ExpressionRewriter):
 
     # -------------------------------------------------------------- errors
 
-    def _do_Assert(self, node: ast.Assert) -> Iterator[ast.stmt]:
+    def _do_assert(self, node: ast.Assert) -> Iterator[ast.stmt]:
         """Not a Python assert, which an optimising interpreter leaves out."""
         test = self.rewritten(node.test)
         message = ast.Constant(None) if node.msg is None else self.rewritten(node.msg)
         failed = ast.Raise(self.guard("assertion", node, message), None)
         yield ast.If(ast.UnaryOp(ast.Not(), test), [ast.copy_location(failed, node)], [])
 
-    def _do_Raise(self, node: ast.Raise) -> Iterator[ast.stmt]:
+    def _do_raise(self, node: ast.Raise) -> Iterator[ast.stmt]:
         match node:
             case ast.Raise(exc=ast.Call(func=ast.Name(id="BpmnError"), args=args, keywords=[]), cause=None) if (
                 1 <= len(args) <= 3

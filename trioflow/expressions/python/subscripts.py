@@ -28,7 +28,7 @@ def entries_of(record: dict[Any, Any]) -> str:
 
 
 def item(run: Run, subject: Any, index: Any) -> Any:
-    """``subject[index]``"""
+    """Read ``subject[index]``."""
     kind = type(subject)
     if kind is dict:
         try:
@@ -46,7 +46,7 @@ def item(run: Run, subject: Any, index: Any) -> Any:
 
 
 def part(run: Run, subject: Any, *bounds: Any) -> Any:
-    """``subject[start:stop:step]``"""
+    """Read ``subject[start:stop:step]``."""
     if type(subject) not in _SEQUENCES:
         raise Fault(f"{shown(subject)} ({type(subject).__name__}) cannot be sliced")
     try:
@@ -69,6 +69,7 @@ class Place:
 
     @property
     def value(self) -> Any:
+        """What is there."""
         if self.dotted and type(self.subject) is not dict:
             self._check_field()
             return getattr(self.subject, self.index)

@@ -14,7 +14,9 @@ from trioflow.expressions.python.run import Run
 
 __all__ = ["admit_magnitude", "concat", "formatted", "text"]
 
-_SPEC: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[,_]?(?:\.(?P<precision>\d+))?[bcdeEfFgGosxX%]?", re.S)
+_SPEC: Final = re.compile(
+    r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[,_]?(?:\.(?P<precision>\d+))?[bcdeEfFgGosxX%]?", re.DOTALL | re.ASCII
+)
 _MOMENTS: Final = frozenset({date, datetime, time})
 _FORMATTED: Final = frozenset({str, int, float, bool, Decimal})
 

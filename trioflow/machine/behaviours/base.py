@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trioflow.errors import EngineBug, UnstorableValue
 from trioflow.machine.state import IncidentKind, Resume
+from trioflow.model import FlowNode
 
 if TYPE_CHECKING:
+    from trioflow.machine.compiler import Compilation
     from trioflow.machine.events import ActivityFailed, ErrorThrown, MessageArrived
     from trioflow.machine.program import NodeProgram
     from trioflow.machine.state import Track
     from trioflow.machine.turn import Turn
 
-__all__ = ["Behaviour", "write_outputs"]
+__all__ = ["Behaviour", "Compilers", "write_outputs"]
+
+Compilers = dict[type[FlowNode], Callable[["Compilation", FlowNode], "Behaviour"]]
+"""For each kind of element: what makes its behaviour, and refuses what is not executed."""
 
 
 class Behaviour:

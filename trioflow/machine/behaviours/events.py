@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import Status
-from trioflow.machine.behaviours.base import Behaviour, write_outputs
+from trioflow.machine.behaviours.base import Behaviour, Compilers, write_outputs
 from trioflow.machine.behaviours.tasks import Pass
 from trioflow.machine.state import IncidentKind, MessageWait, Resume, TimerWait, Track
 from trioflow.machine.timers import TimerPlan
@@ -184,7 +184,7 @@ def _kinds(definitions: tuple[EventDefinition, ...]) -> str:
     return ", ".join(definition.kind for definition in definitions) or "none"
 
 
-COMPILERS = {
+COMPILERS: Compilers = {
     StartEvent: _start,
     EndEvent: _end,
     IntermediateThrowEvent: _throw,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trioflow.errors import ExpressionError
 from trioflow.machine import joins
-from trioflow.machine.behaviours.base import Behaviour
+from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.state import IncidentKind, Resume, Track
 from trioflow.machine.turn import nothing_to_take
 from trioflow.model import ExclusiveGateway, FlowNode, ParallelGateway
@@ -69,4 +69,4 @@ def _parallel(compilation: Compilation, element: FlowNode) -> Behaviour:
     return Parallel()
 
 
-COMPILERS = {ExclusiveGateway: _exclusive, ParallelGateway: _parallel}
+COMPILERS: Compilers = {ExclusiveGateway: _exclusive, ParallelGateway: _parallel}

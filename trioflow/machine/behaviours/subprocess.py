@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trioflow.machine.behaviours.base import Behaviour
+from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.state import Track, TrackState
 from trioflow.model import FlowNode, SubProcess
 
@@ -53,4 +53,4 @@ def _sub_process(compilation: Compilation, element: FlowNode) -> Behaviour:
     return EmbeddedSubProcess()
 
 
-COMPILERS = {SubProcess: _sub_process}
+COMPILERS: Compilers = {SubProcess: _sub_process}

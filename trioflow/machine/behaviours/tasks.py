@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trioflow.errors import ExpressionError
-from trioflow.machine.behaviours.base import Behaviour, write_outputs
+from trioflow.machine.behaviours.base import Behaviour, Compilers, write_outputs
 from trioflow.machine.state import IncidentKind, Resume, RetryWait, TaskWait, Track
 from trioflow.model import FlowNode, ManualTask, Operation, ResourceRole, ScriptTask, ServiceTask, Task, UserTask
 
@@ -235,4 +235,4 @@ def _assignment(compilation: Compilation, roles: list[ResourceRole]) -> Evaluabl
     return None
 
 
-COMPILERS = {Task: _pass, ManualTask: _pass, ServiceTask: _service, ScriptTask: _script, UserTask: _user}
+COMPILERS: Compilers = {Task: _pass, ManualTask: _pass, ServiceTask: _service, ScriptTask: _script, UserTask: _user}

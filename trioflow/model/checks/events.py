@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TypeVar
 
 from trioflow.model.activities import SubProcess, Transaction
 from trioflow.model.base import BaseElement
@@ -33,6 +34,9 @@ from trioflow.model.findings import Level
 from trioflow.model.graph import Graph
 
 __all__ = ["ALLOWED", "RULES", "place"]
+
+SomeEvent = TypeVar("SomeEvent", bound=Event)
+SomeDefinition = TypeVar("SomeDefinition", bound=EventDefinition)
 
 _WAITS = frozenset({"message", "timer", "signal", "conditional"})
 
@@ -268,9 +272,9 @@ def event_sub_process_starts(graph: Graph) -> Iterator[Problem]:
             yield Problem(node, f"It has {len(found)} start events.", "Give it exactly one start event.")
 
 
-def _definitions[E: Event, D: EventDefinition](
-    graph: Graph, event_kind: type[E], kind: type[D]
-) -> Iterator[tuple[E, D]]:
+def _definitions(
+    graph: Graph, event_kind: type[SomeEvent], kind: type[SomeDefinition]
+) -> Iterator[tuple[SomeEvent, SomeDefinition]]:
     """Every event of a kind with each of its definitions of a kind."""
     pairs = ((event, graph.event_definitions(event)) for event in nodes_of(graph, event_kind))
     return chain.from_iterable(

@@ -1,0 +1,1 @@
+"""State to documents and back: pieces, schema versions, index rows."""

@@ -1,0 +1,272 @@
+"""Entities and their JSON: how a state is written into pieces and folded out of them again.
+
+A piece is one JSON object.  Keys are short because they are written once per entity:
+
+====  ==========================================================================================
+``v``  the schema version
+``i``  identity (in every base, and in the first piece)
+``h``  header
+``s``  scopes: id to entity, null: gone (with its data and entries)
+``d``  data: scope id to {name: value}
+``e``  entries: scope id to {node: count}
+``t``  tracks, ``w`` waits, ``a`` arrivals, ``n`` incidents: id to entity, null: gone
+====  ==========================================================================================
+
+Entities are structured by cattrs, without their derived attributes and without defaults; the kind of a wait is an
+explicit tag.  Values go through the value codec.  What cannot be read is refused for that instance, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeVar
+
+import orjson
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from trioflow.errors import CorruptRecord
+from trioflow.machine.state import (
+    Arrival,
+    Entry,
+    Header,
+    Identity,
+    Incident,
+    MessageWait,
+    RetryWait,
+    Scope,
+    State,
+    Table,
+    TaskWait,
+    TimerWait,
+    Track,
+)
+from trioflow.values import ValueCodec
+
+__all__ = ["SCHEMA", "Documents"]
+
+SCHEMA = 1
+"""The version of the document that this code writes; older ones are upgraded when they are read."""
+
+T = TypeVar("T")
+
+_WAIT_TAGS: Mapping[type, str] = {TimerWait: "timer", MessageWait: "message", TaskWait: "task", RetryWait: "retry"}
+_DERIVED: Mapping[type, frozenset[str]] = {
+    Scope: frozenset({"id", "data", "tracks", "occupied", "held", "vacated", "joins"}),
+    Track: frozenset({"id", "hops", "wait", "incident", "hosted"}),
+    TimerWait: frozenset({"id"}),
+    MessageWait: frozenset({"id"}),
+    TaskWait: frozenset({"id"}),
+    RetryWait: frozenset({"id"}),
+    Arrival: frozenset({"id"}),
+    Incident: frozenset({"id"}),
+    Header: frozenset(),
+    Identity: frozenset(),
+}
+"""What is left out of each entity: its id, which is the key it stands under, and what is derived."""
+_VALUES: Mapping[type, frozenset[str]] = {MessageWait: frozenset({"key"}), TimerWait: frozenset({"anchor"})}
+"""Attributes that hold canonical values (an anchor keeps its time zone)."""
+
+
+class Documents:
+    """Writes and reads pieces; one per engine, because the value codec knows the engine's registered types."""
+
+    def __init__(self, codec: ValueCodec) -> None:
+        self.codec = codec
+        self._converter = _converter()
+        self._unstructure = {cls: self._writer(cls) for cls in _DERIVED}
+        self._structure = {cls: self._reader(cls) for cls in _DERIVED}
+        self._waits = {tag: cls for cls, tag in _WAIT_TAGS.items()}
+
+    # -------------------------------------------------------------- writing
+
+    def base(self, state: State) -> bytes:
+        """The whole state as one piece."""
+        tables = _tables(state)
+        document: dict[str, Any] = {
+            "v": SCHEMA,
+            "i": self._unstructure[Identity](state.identity),
+            "h": self._unstructure[Header](state.header),
+            **{key: {str(e.id): self._entity(e) for e in table.values()} for key, table in tables.items() if table},
+            "d": {str(s.id): {n: self.codec.encode(v) for n, v in s.data.items()} for s in state.scopes.values() if s.data},
+            "e": _entries(state, state.entries),
+        }
+        return _bytes(document)
+
+    def piece(self, state: State) -> bytes:
+        """What was touched since the last capture, in absolute values."""
+        document: dict[str, Any] = {"v": SCHEMA}
+        if state.touched_identity:
+            document["i"] = self._unstructure[Identity](state.identity)
+        if state.touched_header:
+            document["h"] = self._unstructure[Header](state.header)
+        for key, table in _tables(state).items():
+            if table.touched:
+                document[key] = self._touched(table, state.stored)
+        if state.touched_data:
+            document["d"] = self._touched_data(state)
+        if state.touched_entries:
+            document["e"] = _entries(state, state.touched_entries)
+        return _bytes(document)
+
+    def _entity(self, entity: Any) -> dict[str, Any]:
+        written: dict[str, Any] = self._unstructure[type(entity)](entity)
+        tag = _WAIT_TAGS.get(type(entity))
+        if tag is not None:
+            written["k"] = tag
+        return written
+
+    def _touched(self, table: Table[Any], stored: int) -> dict[str, Any]:
+        rows: dict[str, Any] = {}
+        for key, entity in table.touched.items():
+            if key in table:
+                rows[str(key)] = self._entity(entity)
+            elif key <= stored:
+                rows[str(key)] = None
+        return rows
+
+    def _touched_data(self, state: State) -> dict[str, dict[str, Any]]:
+        rows: dict[str, dict[str, Any]] = {}
+        for scope_id, name in state.touched_data:
+            scope = state.scopes.get(scope_id)
+            if scope is not None:
+                rows.setdefault(str(scope_id), {})[name] = self.codec.encode(scope.data[name])
+        return rows
+
+    # -------------------------------------------------------------- reading
+
+    def fold(self, pieces: tuple[bytes, ...], *, instance_id: str) -> State:
+        """The state that the pieces make, in slot order; its entities in the order of ids.
+
+        Raises ``CorruptRecord`` naming the instance and what could not be read.
+        """
+        try:
+            return self._fold(pieces)
+        except Exception as error:
+            message = f"the stored state of instance {instance_id!r} cannot be read: {type(error).__name__}: {error}"
+            raise CorruptRecord(message, instance_id=instance_id) from error
+
+    def _fold(self, pieces: tuple[bytes, ...]) -> State:
+        merged = _merged(pieces)
+        identity = self._structure[Identity](merged["i"], Identity)
+        header = self._structure[Header](merged["h"], Header)
+        state = State(identity, header)
+        self._fill(state.scopes, merged["s"], lambda row: self._structure[Scope](row, Scope))
+        self._fill(state.tracks, merged["t"], lambda row: self._structure[Track](row, Track))
+        self._fill(state.waits, merged["w"], self._wait)
+        self._fill(state.arrivals, merged["a"], lambda row: self._structure[Arrival](row, Arrival))
+        self._fill(state.incidents, merged["n"], lambda row: self._structure[Incident](row, Incident))
+        for key, names in merged["d"].items():
+            state.scopes[int(key)].data = {name: self.codec.decode(value) for name, value in names.items()}
+        for key, nodes in merged["e"].items():
+            for node, count in nodes.items():
+                state.entries[(int(key), node)] = Entry(int(key), node, count)
+        state.stored = header.counter
+        state.touched_header = state.touched_identity = False
+        return state
+
+    def _fill(self, table: Table[Any], rows: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> None:
+        for key in sorted(map(int, rows)):
+            row = rows[str(key)]
+            row["id"] = key
+            table[key] = read(row)
+
+    def _wait(self, row: dict[str, Any]) -> Any:
+        tag = row.pop("k", None)
+        cls = self._waits.get(tag)
+        if cls is None:
+            raise ValueError(f"a wait of the unknown kind {tag!r}")
+        return self._structure[cls](row, cls)
+
+    # -------------------------------------------------------------- cattrs
+
+    def _writer(self, cls: type) -> Callable[[Any], dict[str, Any]]:
+        values = _VALUES.get(cls, frozenset())
+        special: dict[str, Any] = {name: override(omit=True) for name in _DERIVED[cls]}
+        special.update({name: override(unstruct_hook=self.codec.encode) for name in values})
+        return make_dict_unstructure_fn(cls, self._converter, _cattrs_omit_if_default=True, **special)
+
+    def _reader(self, cls: type) -> Callable[[Any, Any], Any]:
+        values = _VALUES.get(cls, frozenset())
+        special: dict[str, Any] = {name: override(omit=True) for name in _DERIVED[cls] - {"id"}}
+        special.update({name: override(struct_hook=lambda value, _: self.codec.decode(value)) for name in values})
+        return make_dict_structure_fn(
+            cls, self._converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=False, **special
+        )
+
+
+def _converter() -> Converter:
+    converter = Converter(detailed_validation=False)
+    converter.register_unstructure_hook(datetime, datetime.isoformat)
+    converter.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    converter.register_unstructure_hook(Enum, lambda member: member.value)
+    for scalar in (int, str):
+        converter.register_structure_hook(scalar, _exactly(scalar))
+    return converter
+
+
+def _exactly(scalar: type[T]) -> Callable[[Any, Any], T]:
+    """Refuse what is not of the type, where cattrs would convert it: a wrong document must not be read as a right one."""
+
+    def check(value: Any, cls: type) -> T:
+        if type(value) is not scalar:
+            raise TypeError(f"expected {scalar.__name__}, found {value!r}")
+        return value
+
+    return check
+
+
+def _tables(state: State) -> dict[str, Table[Any]]:
+    return {"s": state.scopes, "t": state.tracks, "w": state.waits, "a": state.arrivals, "n": state.incidents}
+
+
+def _entries(state: State, keys: Any) -> dict[str, dict[str, int | None]]:
+    rows: dict[str, dict[str, int | None]] = {}
+    for key in keys:
+        scope_id, node = key
+        if scope_id in state.scopes:
+            entry = state.entries.get(key)
+            rows.setdefault(str(scope_id), {})[node] = None if entry is None else entry.count
+    return rows
+
+
+def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
+    """The pieces as one document: later ones replace, null removes."""
+    if not pieces:
+        raise ValueError("there is no piece")
+    merged: dict[str, Any] = {key: {} for key in "sdetwan"}
+    for piece in pieces:
+        document = orjson.loads(piece)
+        if document.get("v") != SCHEMA:
+            raise ValueError(f"document schema {document.get('v')!r}, this version reads {SCHEMA}")
+        unknown = document.keys() - {"v", "i", "h"} - merged.keys()
+        if unknown:
+            raise ValueError(f"unknown parts {', '.join(sorted(unknown))}")
+        merged.update({key: document[key] for key in ("i", "h") if key in document})
+        for key in "stwan":
+            _replace(merged[key], document.get(key, {}))
+        for key, row in document.get("s", {}).items():
+            if row is None:
+                merged["d"].pop(key, None)
+                merged["e"].pop(key, None)
+        for key in "de":
+            for scope_id, rows in document.get(key, {}).items():
+                merged[key].setdefault(scope_id, {}).update(rows)
+        for rows in document.get("e", {}):
+            merged["e"][rows] = {node: count for node, count in merged["e"][rows].items() if count is not None}
+    return merged
+
+
+def _replace(rows: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, row in changes.items():
+        if row is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
+
+
+def _bytes(document: dict[str, Any]) -> bytes:
+    return bytes(memoryview(orjson.dumps(document)))
+

@@ -1,0 +1,224 @@
+"""One instance's way into the store: base and tail, index rows, record version (``durability.md`` section 1).
+
+A commit writes one piece with what was touched.  Small instances rewrite slot 0 whole; a larger one appends to a
+tail, until the tail would outgrow its base: then the base is written anew.  So what is written stays below
+three times the sum of the pieces, and cost is linear in the work done.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+from attrs import define
+
+from trioflow.checkpoint.documents import SCHEMA, Documents
+from trioflow.checkpoint.records import (
+    IncidentRow,
+    IndexRow,
+    Item,
+    NewInstance,
+    SubscriptionRow,
+    TaskRow,
+    TimerRow,
+)
+from trioflow.machine.program import Program
+from trioflow.machine.state import Incident, IncidentState, MessageWait, RetryWait, State, TaskWait, TimerWait, Wait
+
+__all__ = ["SMALL_BASE", "Recorder", "key_text"]
+
+SMALL_BASE = 2_048
+"""Bytes: up to this size a commit rewrites the whole state in slot 0."""
+SMALL_TAIL = 16_384
+"""Bytes: the tail may grow to this, or to the size of the base."""
+
+
+@define(eq=False)
+class Recorder:
+    """Turns what was touched into the items of one instance.
+
+    ``version`` is the record version that the store has after the last item that was made; ``base`` and ``tail`` are
+    the bytes in slot 0 and behind it, ``slots`` how many there are.
+    """
+
+    documents: Documents
+    program: Program
+    version: int = 0
+    base: int = 0
+    tail: int = 0
+    slots: int = 0
+    indexed: int = 0
+    """The state's counter at the last item: an entity with a greater id never had an index row."""
+
+    def item(
+        self,
+        state: State,
+        *,
+        commit_id: str,
+        at: datetime,
+        consumed: tuple[int, ...] = (),
+        declined: tuple[int, ...] = (),
+        release: bool = False,
+        with_piece: bool = True,
+    ) -> Item:
+        """Capture: everything touched since the last item, marked as taken.
+
+        ``with_piece`` False leaves the document for later (a volatile store, which wants only the index meanwhile):
+        the next piece is then a base.
+        """
+        upserts, deleted = self._index(state)
+        slot, piece = self._next_piece(state) if with_piece else (0, None)
+        self.take(state, written=with_piece)
+        item = Item(
+            instance_id=state.identity.instance_id,
+            commit_id=commit_id,
+            expected=self.version,
+            status=state.header.status,
+            at=at,
+            reason=state.header.reason,
+            has_incidents=any(True for _ in state.open_incidents()),
+            new=new_instance(state) if self.version == 0 else None,
+            slot=slot,
+            piece=piece,
+            upserts=upserts,
+            deleted=deleted,
+            consumed=consumed,
+            declined=declined,
+            release=release,
+        )
+        self.version += 1
+        return item
+
+    def loaded(self, state: State, *, version: int, pieces: tuple[bytes, ...]) -> None:
+        """The state was folded from these pieces, and its row has this version."""
+        self.version = version
+        self.indexed = state.header.counter
+        self.slots = len(pieces)
+        self.base = len(pieces[0])
+        self.tail = sum(map(len, pieces[1:]))
+
+    def take(self, state: State, *, written: bool) -> None:
+        """All that was touched is in an item now; or it need not be, because the next piece is a base."""
+        if not written:
+            self.base = 0
+        for table in (state.scopes, state.tracks, state.waits, state.arrivals, state.incidents):
+            table.touched.clear()
+        state.touched_header = state.touched_identity = False
+        state.touched_data.clear()
+        state.touched_entries.clear()
+        self.indexed = state.header.counter
+        if written:
+            state.stored = state.header.counter
+
+    # -------------------------------------------------------------- pieces
+
+    def _next_piece(self, state: State) -> tuple[int, bytes]:
+        if self.base <= SMALL_BASE:
+            return self._new_base(state)
+        piece = self.documents.piece(state)
+        if self.tail + len(piece) > max(SMALL_TAIL, self.base):
+            return self._new_base(state)
+        slot = self.slots
+        self.slots += 1
+        self.tail += len(piece)
+        return slot, piece
+
+    def _new_base(self, state: State) -> tuple[int, bytes]:
+        base = self.documents.base(state)
+        self.base, self.tail, self.slots = len(base), 0, 1
+        return 0, base
+
+    # -------------------------------------------------------------- the wait index
+
+    def _index(self, state: State) -> tuple[tuple[IndexRow, ...], tuple[tuple[str, int], ...]]:
+        touched = (*state.waits.touched.values(), *state.incidents.touched.values())
+        if not touched:
+            return (), ()
+        upserts: list[IndexRow] = []
+        deleted: list[tuple[str, int]] = []
+        for entity in touched:
+            if entity.id in state.waits or entity.id in state.incidents:
+                upserts.append(self._row(state, entity))
+            elif entity.id <= self.indexed:
+                deleted.append((_KINDS[type(entity)], entity.id))
+        return tuple(upserts), tuple(deleted)
+
+    def _row(self, state: State, entity: Wait | Incident) -> IndexRow:
+        instance_id = state.identity.instance_id
+        if isinstance(entity, TimerWait | RetryWait):
+            return TimerRow(instance_id, entity.id, entity.deadline)
+        if isinstance(entity, MessageWait):
+            key = None if entity.key is None else key_text(self.documents, entity.key)
+            identity = state.identity
+            return SubscriptionRow(instance_id, entity.id, entity.name, key, identity.business_key, identity.tenant)
+        if isinstance(entity, TaskWait):
+            return self._task_row(state, entity)
+        return self._incident_row(state, entity)
+
+    def _task_row(self, state: State, wait: TaskWait) -> TaskRow:
+        node = self.program.nodes[state.tracks[wait.track].node]
+        return TaskRow(
+            instance_id=state.identity.instance_id,
+            wait_id=wait.id,
+            node_id=node.id,
+            name=node.name or node.id,
+            process_key=state.identity.process_key,
+            created=wait.created,
+            owner=wait.owner,
+            assignee=wait.assignee,
+            candidate_users=wait.candidate_users,
+            candidate_groups=wait.candidate_groups,
+            priority=wait.priority,
+            due=wait.due,
+            business_key=state.identity.business_key,
+            tenant=state.identity.tenant,
+        )
+
+    def _incident_row(self, state: State, incident: Incident) -> IncidentRow:
+        return IncidentRow(
+            instance_id=state.identity.instance_id,
+            wait_id=incident.id,
+            incident_kind=incident.kind.value,
+            node_id=incident.node,
+            process_key=state.identity.process_key,
+            message=incident.message,
+            first=incident.first,
+            last=incident.last,
+            state=incident.state.value,
+            attempts=incident.attempts,
+            causes=incident.causes,
+        )
+
+
+_KINDS: dict[type, str] = {
+    TimerWait: TimerRow.kind,
+    RetryWait: TimerRow.kind,
+    MessageWait: SubscriptionRow.kind,
+    TaskWait: TaskRow.kind,
+    Incident: IncidentRow.kind,
+}
+
+
+def key_text(documents: Documents, key: Any) -> str:
+    """A correlation key as canonical JSON text: equal keys, and only those, have equal texts."""
+    return orjson.dumps(documents.codec.encode(key), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def new_instance(state: State) -> NewInstance:
+    """The columns of the head row that never change."""
+    identity = state.identity
+    return NewInstance(
+        instance_id=identity.instance_id,
+        root_id=identity.root_id,
+        process_key=identity.process_key,
+        version=identity.version,
+        digest=identity.digest,
+        digest_algorithm=identity.digest_algorithm,
+        document_schema=SCHEMA,
+        created=identity.created,
+        tenant=identity.tenant,
+        business_key=identity.business_key,
+        parent_id=identity.parent_id,
+    )
+
