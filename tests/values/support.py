@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import string
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -49,7 +48,7 @@ def stored(value: Any, codec: ValueCodec = CODEC) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, of equal kinds all the way down, with signs of zeros, zones and folds."""
+    """Equal, of equal kinds all the way down, with signs of zeros, zones and folds; a float NaN is a NaN."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list | tuple):
@@ -60,9 +59,7 @@ def same(one: Any, other: Any) -> bool:
         names = [field.name for field in attrs.fields(type(one))]
         return all(same(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, float):
-        return math.copysign(1, one) == math.copysign(1, other) and (
-            one == other or (math.isnan(one) and math.isnan(other))
-        )
+        return repr(one) == repr(other)
     if isinstance(one, Decimal):
         return bool(one.as_tuple() == other.as_tuple())
     if isinstance(one, datetime):

@@ -18,9 +18,10 @@ explicit tag.  Values go through the value codec.  What cannot be read is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -43,7 +44,7 @@ from trioflow.machine.state import (
     TimerWait,
     Track,
 )
-from trioflow.values import ValueCodec
+from trioflow.values import Value, ValueCodec
 
 __all__ = ["SCHEMA", "Documents"]
 
@@ -54,7 +55,7 @@ T = TypeVar("T")
 
 _WAIT_TAGS: Mapping[type, str] = {TimerWait: "timer", MessageWait: "message", TaskWait: "task", RetryWait: "retry"}
 _DERIVED: Mapping[type, frozenset[str]] = {
-    Scope: frozenset({"id", "data", "tracks", "occupied", "held", "vacated", "joins"}),
+    Scope: frozenset({"id", "data", "tracks", "occupied", "held", "vacated", "doubted", "joins"}),
     Track: frozenset({"id", "hops", "wait", "incident", "hosted"}),
     TimerWait: frozenset({"id"}),
     MessageWait: frozenset({"id"}),
@@ -66,8 +67,12 @@ _DERIVED: Mapping[type, frozenset[str]] = {
     Identity: frozenset(),
 }
 """What is left out of each entity: its id, which is the key it stands under, and what is derived."""
-_VALUES: Mapping[type, frozenset[str]] = {MessageWait: frozenset({"key"}), TimerWait: frozenset({"anchor"})}
-"""Attributes that hold canonical values (an anchor keeps its time zone)."""
+_VALUES: Mapping[type, frozenset[str]] = {
+    MessageWait: frozenset({"key"}),
+    TimerWait: frozenset({"anchor"}),
+    TaskWait: frozenset({"due"}),
+}
+"""Attributes that hold canonical values (an anchor and a due date keep their time zone)."""
 
 
 class Documents:
@@ -135,7 +140,15 @@ class Documents:
                 rows.setdefault(str(scope_id), {})[name] = self.codec.encode(scope.data[name])
         return rows
 
+    def write_value(self, value: Value) -> bytes:
+        """A canonical value alone, as a message's payload is stored."""
+        return orjson.dumps(self.codec.encode(value))
+
     # -------------------------------------------------------------- reading
+
+    def read_value(self, payload: bytes) -> Value:
+        """What ``write_value`` wrote."""
+        return self.codec.decode(orjson.loads(payload))
 
     def fold(self, pieces: tuple[bytes, ...], *, instance_id: str) -> State:
         """The state that the pieces make, in slot order; its entities in the order of ids.
@@ -143,7 +156,9 @@ class Documents:
         Raises ``CorruptRecord`` naming the instance and what could not be read.
         """
         try:
-            return self._fold(pieces)
+            state = self._fold(pieces)
+            _check_references(state, instance_id)
+            return state
         except Exception as error:
             message = f"the stored state of instance {instance_id!r} cannot be read: {type(error).__name__}: {error}"
             raise CorruptRecord(message, instance_id=instance_id) from error
@@ -200,11 +215,23 @@ class Documents:
 def _converter() -> Converter:
     converter = Converter(detailed_validation=False)
     converter.register_unstructure_hook(datetime, datetime.isoformat)
-    converter.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    converter.register_structure_hook(datetime, lambda text, _: _moment(text))
     converter.register_unstructure_hook(Enum, lambda member: member.value)
     for scalar in (int, str):
-        converter.register_structure_hook(scalar, _exactly(scalar))
+        # By predicate: a hook for str would be taken for the string enums too.
+        converter.register_structure_hook_func(partial(_same, scalar), _exactly(scalar))
     return converter
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no zone")
+    return moment
+
+
+def _same(one: type, other: Any) -> bool:
+    return one is other
 
 
 def _exactly(scalar: type[T]) -> Callable[[Any, Any], T]:
@@ -216,6 +243,29 @@ def _exactly(scalar: type[T]) -> Callable[[Any, Any], T]:
         return value
 
     return check
+
+
+def _check_references(state: State, instance_id: str) -> None:
+    """Refuse pieces of another instance, and ids of entities that are not there: a piece was lost or mixed up."""
+    if state.identity.instance_id != instance_id:
+        raise ValueError(f"it is the state of {state.identity.instance_id!r}")
+    scopes, tracks = state.scopes, state.tracks
+    open_incidents = list(state.open_incidents())
+    needed: tuple[tuple[str, Iterable[int | None], Table[Any]], ...] = (
+        ("scope", (scope.parent for scope in scopes.values()), scopes),
+        ("track", (scope.host for scope in scopes.values()), tracks),
+        ("scope", (track.scope for track in tracks.values()), scopes),
+        ("track", (wait.track for wait in state.waits.values()), tracks),
+        ("scope", (arrival.scope for arrival in state.arrivals.values()), scopes),
+        ("track", (arrival.track for arrival in state.arrivals.values()), tracks),
+        ("scope", (incident.scope for incident in open_incidents), scopes),
+        ("track", (incident.track or None for incident in open_incidents), tracks),
+        ("scope", (scope_id for scope_id, _ in state.entries), scopes),
+    )
+    for kind, keys, table in needed:
+        for key in keys:
+            if key is not None and key not in table:
+                raise ValueError(f"{kind} {key} is missing")
 
 
 def _tables(state: State) -> dict[str, Table[Any]]:
@@ -239,6 +289,8 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
     merged: dict[str, Any] = {key: {} for key in "sdetwan"}
     for piece in pieces:
         document = orjson.loads(piece)
+        if type(document) is not dict:
+            raise TypeError(f"a piece is an object, found {document!r}")
         if document.get("v") != SCHEMA:
             raise ValueError(f"document schema {document.get('v')!r}, this version reads {SCHEMA}")
         unknown = document.keys() - {"v", "i", "h"} - merged.keys()
@@ -254,8 +306,8 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
         for key in "de":
             for scope_id, rows in document.get(key, {}).items():
                 merged[key].setdefault(scope_id, {}).update(rows)
-        for rows in document.get("e", {}):
-            merged["e"][rows] = {node: count for node, count in merged["e"][rows].items() if count is not None}
+        for scope_id in document.get("e", {}):
+            merged["e"][scope_id] = {node: count for node, count in merged["e"][scope_id].items() if count is not None}
     return merged
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from attrs import define
+from attrs import define, field
 
 from trioflow.checkpoint.documents import SCHEMA, Documents
 from trioflow.checkpoint.records import (
@@ -24,12 +24,14 @@ from trioflow.checkpoint.records import (
     TimerRow,
 )
 from trioflow.machine.program import Program
-from trioflow.machine.state import Incident, IncidentState, MessageWait, RetryWait, State, TaskWait, TimerWait, Wait
+from trioflow.machine.state import Incident, MessageWait, RetryWait, State, TaskWait, TimerWait, TrackState, Wait
 
 __all__ = ["SMALL_BASE", "Recorder", "key_text"]
 
 SMALL_BASE = 2_048
 """Bytes: up to this size a commit rewrites the whole state in slot 0."""
+RESUME = 0
+"""The wait id (no entity has it) of the timer row of an instance whose steps were to run when it was released."""
 SMALL_TAIL = 16_384
 """Bytes: the tail may grow to this, or to the size of the base."""
 
@@ -50,6 +52,10 @@ class Recorder:
     slots: int = 0
     indexed: int = 0
     """The state's counter at the last item: an entity with a greater id never had an index row."""
+    resumes: bool = False
+    """There is a row that has the instance loaded because steps were to run."""
+    small_base: int = field(default=SMALL_BASE, kw_only=True)
+    small_tail: int = field(default=SMALL_TAIL, kw_only=True)
 
     def item(
         self,
@@ -61,13 +67,20 @@ class Recorder:
         declined: tuple[int, ...] = (),
         release: bool = False,
         with_piece: bool = True,
+        resume: bool = False,
     ) -> Item:
         """Capture: everything touched since the last item, marked as taken.
 
         ``with_piece`` False leaves the document for later (a volatile store, which wants only the index meanwhile):
-        the next piece is then a base.
+        the next piece is then a base.  ``resume``: the instance is released while steps were to run, so it is
+        entered in the index as due at once; the first item after that takes the entry away.
         """
         upserts, deleted = self._index(state)
+        if self.resumes and not resume:
+            deleted += ((TimerRow.kind, RESUME),)
+        if resume:
+            upserts += (TimerRow(state.identity.instance_id, RESUME, at),)
+        self.resumes = resume
         slot, piece = self._next_piece(state) if with_piece else (0, None)
         self.take(state, written=with_piece)
         item = Item(
@@ -97,6 +110,7 @@ class Recorder:
         self.slots = len(pieces)
         self.base = len(pieces[0])
         self.tail = sum(map(len, pieces[1:]))
+        self.resumes = any(track.state is TrackState.EXECUTING for track in state.tracks.values())
 
     def take(self, state: State, *, written: bool) -> None:
         """All that was touched is in an item now; or it need not be, because the next piece is a base."""
@@ -114,10 +128,10 @@ class Recorder:
     # -------------------------------------------------------------- pieces
 
     def _next_piece(self, state: State) -> tuple[int, bytes]:
-        if self.base <= SMALL_BASE:
+        if self.base <= self.small_base:
             return self._new_base(state)
         piece = self.documents.piece(state)
-        if self.tail + len(piece) > max(SMALL_TAIL, self.base):
+        if self.tail + len(piece) > max(self.small_tail, self.base):
             return self._new_base(state)
         slot = self.slots
         self.slots += 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import reprlib
+from decimal import DecimalException
 
 from trioflow.errors import ExpressionError
 
-__all__ = ["Fault", "LocatedError", "located", "shown"]
+__all__ = ["Fault", "LocatedError", "explained", "located", "shown"]
 
 _EXCERPT = 100
 """Characters of the failing line that a message shows at most."""
@@ -82,3 +83,10 @@ def shown(value: object) -> str:
         # An integer of more than 4,300 digits, or a repr of the application's own class that fails: a message about a
         # failure must not fail itself.
         return f"<{type(value).__name__}>"
+
+
+def explained(error: Exception) -> str:
+    """What an exception says; those of decimal arithmetic say nothing that is fit for a message."""
+    if isinstance(error, DecimalException):
+        return f"decimal arithmetic gives no result ({type(error).__name__})"
+    return str(error)

@@ -88,8 +88,8 @@ def _claimed(kind: str, engines: Iterable[_Engine]) -> dict[str, _Engine]:
         for language in engine.languages:
             if claims.setdefault(_folded(language), engine) is not engine:
                 raise InvalidRequest(
-                    f"two {kind} engines claim the language {language!r}: {claims[_folded(language)]!r} and {engine!r}; give "
-                    "only one of them"
+                    f"two {kind} engines claim the language {language!r}: {claims[_folded(language)]!r} and "
+                    f"{engine!r}; give only one of them"
                 )
     return claims
 

@@ -115,7 +115,7 @@ def _start(turn: Turn, event: Start) -> None:
     turn.set_status(Status.ACTIVE)
     scope = turn.open_scope(program, None)
     scope.data.update(variables)
-    turn.state.touched_data.update((scope.id, name) for name in variables)
+    turn.state.touched_data.update(((scope.id, name), None) for name in variables)
     for node_id in starts:
         turn.start_track(scope, node_id)
     if not starts:
@@ -134,9 +134,6 @@ def _chosen_starts(starts: tuple[str, ...], implicit: bool, wanted: str | None) 
 
 
 def _cancel(turn: Turn, event: Cancel) -> None:
-    if turn.state.status is Status.CREATED:
-        turn.set_status(Status.TERMINATED, event.reason)
-        return
     turn.finish(Status.TERMINATED, event.reason)
 
 
@@ -181,6 +178,7 @@ def _reentered(turn: Turn, event: Reentered) -> None:
         turn.state.tracks.touch(track)
         if track.reentries <= MAX_REENTRIES:
             turn.fact("activity-reentered", track, times=track.reentries)
+            turn.effects.append(Run(track.id, track.step, True))
             continue
         message = (
             f"{turn.program.nodes[track.node].label} was running each time the engine ended {track.reentries} times "

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, Script
 from trioflow.machine.behaviours import COMPILERS
-from trioflow.machine.behaviours.base import Behaviour
+from trioflow.machine.behaviours.base import Behaviour, Refused
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.model import (
     Activity,
@@ -60,12 +60,6 @@ class Constant:
 
     def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:
         return self.value
-
-
-class Refused(Behaviour):
-    """Stands in for a node that was refused, so that one pass can find the rest; never part of a program."""
-
-    __slots__ = ()
 
 
 @define(eq=False)

@@ -46,7 +46,7 @@ def write(state: State, scope_id: int, name: str, value: Value) -> None:
     """Write a canonical value where the name lives, or in the root if no scope of the chain has it."""
     scope = next(owner for owner in _owners(state, scope_id, name))
     scope.data[name] = value
-    state.touched_data.add((scope.id, name))
+    state.touched_data[(scope.id, name)] = None
 
 
 def _owners(state: State, scope_id: int, name: str) -> Iterator[Scope]:

@@ -30,6 +30,7 @@ def derive(program: Program, state: State) -> None:
         joins.index(state.scopes[arrival.scope], arrival)
     _attach_incidents(state)
     for scope in state.scopes.values():
+        scope.doubted.update(dict.fromkeys(scope.joins))
         joins.look_for_holders(program, scope)
 
 

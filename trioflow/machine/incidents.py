@@ -24,9 +24,7 @@ def retry(turn: Turn, event: RetryIncident) -> None:
         return
     turn.facts.append(("incident-retried", incident.node, incident.track, {"incident": incident.id}))
     if incident.resume is Resume.JOIN:
-        scope = turn.state.scopes[incident.scope]
-        _close_join_incident(turn, incident)
-        joins.look_again(turn, scope, incident.node)
+        joins.look_again(turn, turn.state.scopes[incident.scope], incident.node)
         return
     track = turn.state.tracks[incident.track]
     turn.close_incident(track)
@@ -44,7 +42,10 @@ def retry(turn: Turn, event: RetryIncident) -> None:
 
 
 def resolve(turn: Turn, event: ResolveIncident) -> None:
-    """Go on as if the step had worked, with the given outputs, along the given flows or those the node chooses."""
+    """Go on as if the step had worked, with the given outputs, along the given flows or those the node chooses.
+
+    At a stuck join: fire with what is there.
+    """
     incident = _open(turn, event.incident)
     if incident is None:
         return
@@ -61,7 +62,7 @@ def resolve(turn: Turn, event: ResolveIncident) -> None:
     if flows:
         turn.take(track, flows)
     else:
-        turn.leave(track, node)
+        node.behaviour.resolved(turn, track, node)
 
 
 def drop(turn: Turn, event: DropIncident) -> None:
@@ -79,16 +80,11 @@ def drop(turn: Turn, event: DropIncident) -> None:
 
 def _pinned(turn: Turn, incident: Incident) -> list[Track]:
     """The tokens that the incident holds, taken out of what holds them."""
-    if incident.resume is not Resume.JOIN:
-        track = turn.state.tracks[incident.track]
-        track.incident = None
-        return [track]
-    join = turn.state.scopes[incident.scope].joins[incident.node]
-    join.incident = None
-    tracks = [turn.state.tracks[each.track] for queue in join.queues.values() for each in queue]
-    for track in tracks:
-        joins.withdraw(turn, track)
-    return tracks
+    if incident.resume is Resume.JOIN:
+        return joins.surrender(turn.state, turn.state.scopes[incident.scope], turn.program.nodes[incident.node])
+    track = turn.state.tracks[incident.track]
+    track.incident = None
+    return [track]
 
 
 def _open(turn: Turn, incident_id: int) -> Incident | None:
@@ -112,14 +108,13 @@ def _commit(turn: Turn, incident: Incident, values: Mapping[str, Any]) -> bool:
 
 
 def _flows(turn: Turn, node: NodeProgram, wanted: tuple[str, ...]) -> list[FlowProgram]:
-    known = {flow.id: flow for flow in node.outgoing}
+    objection = node.behaviour.objection(node, wanted)
+    if objection:
+        turn.refuse(f"{node.label} {objection}")
+        return []
+    known = {flow.id for flow in node.outgoing}
     for flow_id in wanted:
         if flow_id not in known:
             turn.refuse(f"{node.label} has no outgoing sequence flow {flow_id!r}: choose among {', '.join(known) or 'none'}")
             return []
     return [flow for flow in node.outgoing if flow.id in wanted]
-
-
-def _close_join_incident(turn: Turn, incident: Incident) -> None:
-    turn.state.incidents.drop(incident.id)
-    turn.state.scopes[incident.scope].joins[incident.node].incident = None

@@ -7,12 +7,17 @@ and the last to arrive goes on (``semantics.md`` section 2).
 the join.  Looking for that after every step would be quadratic in a fan-out; so for each missing flow a join
 remembers the node of one token that can still serve it (its *holder*), and looks again only when the last
 token leaves that node.  Looking walks the flows backwards and ends at the first occupied node.
+
+A token that waits at a join can serve another one only if its own can still fire.  So a join that finds no free
+token is in doubt together with all that were held by it, and the least fixed point decides: joins that merely wait
+for each other are stuck together.  Who is stuck already is nobody's holder, and is not decided again until a token
+is let out of a stuck join: nothing else can bring it back to life.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from trioflow.machine.program import NodeProgram, Program
@@ -31,7 +36,23 @@ from trioflow.machine.state import (
 if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
 
-__all__ = ["arrive", "clear", "fire_with_what_is_there", "index", "look_again", "look_for_holders", "missing", "settle", "vacated", "withdraw"]
+__all__ = [
+    "arrive",
+    "clear",
+    "fire_with_what_is_there",
+    "index",
+    "is_held",
+    "look_again",
+    "look_for_holders",
+    "missing",
+    "settle",
+    "surrender",
+    "vacated",
+    "withdraw",
+]
+
+_NAMED = 10
+"""How many flows a message names at most."""
 
 
 def arrive(turn: Turn, track: Track, node: NodeProgram) -> bool:
@@ -41,22 +62,36 @@ def arrive(turn: Turn, track: Track, node: NodeProgram) -> bool:
     scope = turn.state.scopes[track.scope]
     join = scope.joins.get(node.id)
     queues = join.queues if join is not None else {}
-    own = queues.get(track.flow)
-    if not own and len(queues) + 1 == len(node.incoming):
+    if track.flow not in queues and len(queues) + 1 == len(node.incoming):
         _consume_one_each(turn, scope, node, keep=track)
         return True
     if join is None:
         join = scope.joins[node.id] = Join()
+        _doubt(turn.state, scope, node.id)
     arrival = Arrival(turn.state.new_id(), scope.id, node.id, track.flow, track.id)
     turn.state.arrivals.put(arrival)
     join.queues.setdefault(track.flow, deque()).append(arrival)
     if track.flow in join.holders:
         _release_holder(scope, node.id, track.flow)
     track.state = TrackState.JOINING
+    track.hops = 0
     turn.state.tracks.touch(track)
-    if join.fresh or join.incident is not None:
-        turn.state.unsettled[scope.id] = scope
     return False
+
+
+def fire_with_what_is_there(turn: Turn, scope: Scope, node: NodeProgram) -> Track:
+    """An operator lets a stuck join go on: one token per queue is consumed, the youngest of them survives.
+
+    It can come to other stuck joins of the scope, so all of them are looked at again.
+    """
+    join = scope.joins[node.id]
+    heads = [queue[0] for queue in join.queues.values()]
+    survivor = turn.state.tracks[max(heads, key=lambda arrival: arrival.id).track]
+    _consume_one_each(turn, scope, node, keep=survivor)
+    for node_id, other in scope.joins.items():
+        if other.incident is not None:
+            _doubt(turn.state, scope, node_id)
+    return survivor
 
 
 def _consume_one_each(turn: Turn, scope: Scope, node: NodeProgram, *, keep: Track) -> None:
@@ -64,13 +99,15 @@ def _consume_one_each(turn: Turn, scope: Scope, node: NodeProgram, *, keep: Trac
     join = scope.joins.get(node.id)
     if join is None:
         return
-    for flow in list(join.queues):
-        arrival = _pop(turn.state, join, flow)
-        merged = turn.state.tracks[arrival.track]
+    for flow in node.incoming:
+        if flow.id not in join.queues:
+            continue
+        merged = turn.state.tracks[_pop(turn.state, join, flow.id).track]
         if merged is not keep:
             turn.fact("token-merged", merged)
             turn.forget(merged)
-    _fired(turn, scope, node.id, join)
+    _close_incident(turn, join)
+    _taken_from(turn.state, scope, node.id, join)
 
 
 def _pop(state: State, join: Join, flow: str) -> Arrival:
@@ -82,24 +119,20 @@ def _pop(state: State, join: Join, flow: str) -> Arrival:
     return arrival
 
 
-def _fired(turn: Turn, scope: Scope, node_id: str, join: Join) -> None:
-    """After tokens were taken: close the incident, forget the holders, and look at what is left."""
-    if join.incident is not None:
-        turn.state.incidents.drop(join.incident.id)
-        join.incident = None
+def _taken_from(state: State, scope: Scope, node_id: str, join: Join) -> None:
+    """Tokens left the queues: the join starts over with the rest, and what it held back must look for others."""
     for flow in list(join.holders):
         _release_holder(scope, node_id, flow)
     if join.queues:
-        join.fresh = True
-        turn.state.unsettled[scope.id] = scope
+        _doubt(state, scope, node_id)
     else:
         del scope.joins[node_id]
     if scope.joins:
-        vacated(turn.state, scope, node_id)
+        vacated(state, scope, node_id)
 
 
 def withdraw(turn: Turn, track: Track) -> None:
-    """A token that waits at a join is cancelled: its place in the queue is given up."""
+    """A token that waits at a join is cancelled by itself: its place in the queue is given up."""
     scope = turn.state.scopes[track.scope]
     join = scope.joins[track.node]
     queue = join.queues[track.flow]
@@ -108,7 +141,21 @@ def withdraw(turn: Turn, track: Track) -> None:
     turn.state.arrivals.drop(arrival.id)
     if not queue:
         del join.queues[track.flow]
-    _fired(turn, scope, track.node, join)
+    if not join.queues:
+        _close_incident(turn, join)
+    _taken_from(turn.state, scope, track.node, join)
+
+
+def surrender(state: State, scope: Scope, node: NodeProgram) -> list[Track]:
+    """Take all the tokens out of a join whose incident is given up; they are the caller's to end."""
+    join = scope.joins[node.id]
+    join.incident = None
+    tracks = []
+    for flow in node.incoming:
+        while flow.id in join.queues:
+            tracks.append(state.tracks[_pop(state, join, flow.id).track])
+    _taken_from(state, scope, node.id, join)
+    return tracks
 
 
 def clear(turn: Turn, scope: Scope) -> None:
@@ -117,25 +164,27 @@ def clear(turn: Turn, scope: Scope) -> None:
         for queue in join.queues.values():
             for arrival in queue:
                 turn.state.arrivals.drop(arrival.id)
-        if join.incident is not None:
-            turn.state.incidents.drop(join.incident.id)
+        _close_incident(turn, join)
     scope.joins.clear()
     scope.held.clear()
     scope.vacated.clear()
+    scope.doubted.clear()
 
 
-def fire_with_what_is_there(turn: Turn, scope: Scope, node: NodeProgram) -> Track:
-    """An operator lets a stuck join go on: one token per queue is consumed, the youngest of them survives."""
-    join = scope.joins[node.id]
-    heads = [queue[0] for queue in join.queues.values()]
-    survivor = turn.state.tracks[max(heads, key=lambda arrival: arrival.id).track]
-    _consume_one_each(turn, scope, node, keep=survivor)
-    return survivor
+def _close_incident(turn: Turn, join: Join) -> None:
+    if join.incident is not None:
+        turn.state.incidents.drop(join.incident.id)
+        join.incident = None
 
 
 def missing(join: Join, node: NodeProgram) -> Iterator[str]:
     """The incoming flows that hold no token, in document order."""
     return (flow.id for flow in node.incoming if flow.id not in join.queues)
+
+
+def is_held(join: Join, node: NodeProgram) -> bool:
+    """Whether each missing flow has a token that can still serve it."""
+    return len(join.queues) + len(join.holders) == len(node.incoming)
 
 
 def index(scope: Scope, arrival: Arrival) -> None:
@@ -144,7 +193,7 @@ def index(scope: Scope, arrival: Arrival) -> None:
     join.queues.setdefault(arrival.flow, deque()).append(arrival)
 
 
-# ------------------------------------------------------------------ looking for stuck joins
+# ------------------------------------------------------------------ what must be looked at
 
 
 def vacated(state: State, scope: Scope, node_id: str) -> None:
@@ -156,14 +205,13 @@ def vacated(state: State, scope: Scope, node_id: str) -> None:
 
 def look_again(turn: Turn, scope: Scope, node_id: str) -> None:
     """Have a join look for all its holders anew (an operator retries its incident)."""
-    scope.joins[node_id].fresh = True
-    turn.state.unsettled[scope.id] = scope
+    _close_incident(turn, scope.joins[node_id])
+    _doubt(turn.state, scope, node_id)
 
 
-def look_for_holders(program: Program, scope: Scope) -> None:
-    """Find the holders of all joins of a folded scope; what is stuck was found before it was captured."""
-    if scope.joins and not _all_held(program, scope):
-        _served(program, scope)
+def _doubt(state: State, scope: Scope, node_id: str) -> None:
+    scope.doubted[node_id] = None
+    state.unsettled[scope.id] = scope
 
 
 def settle(turn: Turn) -> None:
@@ -171,23 +219,51 @@ def settle(turn: Turn) -> None:
     unsettled = list(turn.state.unsettled.values())
     turn.state.unsettled.clear()
     for scope in unsettled:
-        if not _all_held(turn.program, scope):
-            _open_stuck(turn, scope)
+        looked = look_for_holders(turn.program, scope)
+        changed = {node_id for node_id in looked if _is_judged_wrongly(turn.program, scope, node_id)}
+        if changed:
+            _judge(turn, scope, changed)
 
 
-def _all_held(program: Program, scope: Scope) -> bool:
-    """Find holders where they are missing, among tokens that wait at no join; False: some flow has none."""
-    held = True
-    for node_id, flow in _to_look_for(program, scope):
+def _is_judged_wrongly(program: Program, scope: Scope, node_id: str) -> bool:
+    join = scope.joins[node_id]
+    return is_held(join, program.nodes[node_id]) is (join.incident is not None)
+
+
+def _judge(turn: Turn, scope: Scope, changed: set[str]) -> None:
+    for node_id in turn.program.scopes[scope.node].nodes:
+        if node_id not in changed:
+            continue
+        join = scope.joins[node_id]
+        if join.incident is None:
+            join.incident = _stuck_incident(turn, scope, turn.program.nodes[node_id], join)
+            continue
+        turn.facts.append(("incident-overtaken", node_id, 0, {"incident": join.incident.id}))
+        _close_incident(turn, join)
+
+
+# ------------------------------------------------------------------ looking
+
+
+def look_for_holders(program: Program, scope: Scope) -> set[str]:
+    """Find holders for all that lost theirs; the joins that were looked at, each with all the holders it can have."""
+    doubted = [node_id for node_id in scope.doubted if node_id in scope.joins]
+    scope.doubted.clear()
+    looked = set(doubted)
+    for node_id, flow in _wanted(program, scope, doubted):
+        looked.add(node_id)
         holder = _holder(program, node_id, flow, scope.occupied.__contains__)
-        if holder is None:
-            held = False
-        else:
+        if holder is not None:
             _hold(scope, node_id, flow, holder)
-    return held
+    unheld = [node_id for node_id in looked if not is_held(scope.joins[node_id], program.nodes[node_id])]
+    undecided = [node_id for node_id in unheld if node_id in doubted or scope.joins[node_id].incident is None]
+    if undecided:
+        looked |= _look_among_joins(program, scope, undecided)
+    return looked
 
 
-def _to_look_for(program: Program, scope: Scope) -> list[tuple[str, str]]:
+def _wanted(program: Program, scope: Scope, doubted: Iterable[str]) -> list[tuple[str, str]]:
+    """The (join, missing flow) pairs that have no holder any more, or never had one."""
     wanted: dict[tuple[str, str], None] = {}
     for vacant in scope.vacated:
         if vacant in scope.occupied:
@@ -196,18 +272,52 @@ def _to_look_for(program: Program, scope: Scope) -> list[tuple[str, str]]:
             _release_holder(scope, node_id, flow)
             wanted[(node_id, flow)] = None
     scope.vacated.clear()
-    for node_id, join in scope.joins.items():
-        if join.fresh:
-            join.fresh = False
-            for flow in missing(join, program.nodes[node_id]):
-                if flow not in join.holders:
-                    wanted[(node_id, flow)] = None
-    return [(node_id, flow) for node_id, flow in wanted if _is_missing(scope, node_id, flow)]
+    for node_id in doubted:
+        join = scope.joins[node_id]
+        for flow in missing(join, program.nodes[node_id]):
+            if flow not in join.holders:
+                wanted[(node_id, flow)] = None
+    return list(wanted)
 
 
-def _is_missing(scope: Scope, node_id: str, flow: str) -> bool:
-    join = scope.joins.get(node_id)
-    return join is not None and flow not in join.queues
+def _look_among_joins(program: Program, scope: Scope, undecided: Iterable[str]) -> set[str]:
+    """Decide for joins that found no free token, together with all that they held back: the least fixed point."""
+    suspects = _suspects(scope, undecided)
+    unserved = {node_id for node_id, join in scope.joins.items() if join.incident is not None}.union(suspects)
+
+    def can_serve(node_id: str) -> bool:
+        return node_id in scope.occupied or (node_id in scope.joins and node_id not in unserved)
+
+    grown = True
+    while grown:
+        served = {node_id for node_id in suspects if node_id in unserved and _finds_all(program, scope, node_id, can_serve)}
+        unserved -= served
+        grown = bool(served)
+    return set(suspects)
+
+
+def _suspects(scope: Scope, undecided: Iterable[str]) -> list[str]:
+    """These joins and all that are held by them, directly or not; none of them counts on another one any more."""
+    suspects = list(undecided)
+    known = set(suspects)
+    for suspect in suspects:
+        for node_id, flow in list(scope.held.get(suspect, ())):
+            _release_holder(scope, node_id, flow)
+            if node_id not in known:
+                known.add(node_id)
+                suspects.append(node_id)
+    return suspects
+
+
+def _finds_all(program: Program, scope: Scope, node_id: str, can_serve: Callable[[str], bool]) -> bool:
+    join, node = scope.joins[node_id], program.nodes[node_id]
+    for flow in missing(join, node):
+        if flow in join.holders:
+            continue
+        holder = _holder(program, node_id, flow, can_serve)
+        if holder is not None:
+            _hold(scope, node_id, flow, holder)
+    return is_held(join, node)
 
 
 def _hold(scope: Scope, node_id: str, flow: str, holder: str) -> None:
@@ -227,9 +337,9 @@ def _holder(program: Program, node_id: str, flow_id: str, can_serve: Callable[[s
     """The first node backwards from the flow, not through the join, for which ``can_serve`` is true."""
     nodes = program.nodes
     source = program.flows[flow_id].source
-    seen = {node_id, source}
     if source == node_id:
         return None
+    seen = {node_id, source}
     front = deque((source,))
     while front:
         current = front.popleft()
@@ -242,51 +352,14 @@ def _holder(program: Program, node_id: str, flow_id: str, can_serve: Callable[[s
     return None
 
 
-def _open_stuck(turn: Turn, scope: Scope) -> None:
-    """Some join found no holder among free tokens: decide for all joins of the scope together.
-
-    A token at a join can serve another join only if its own can still fire; the least fixed point of that
-    leaves out joins that merely wait for each other.
-    """
-    served = _served(turn.program, scope)
-    for node_id, join in scope.joins.items():
-        if node_id not in served and join.incident is None:
-            join.incident = _stuck_incident(turn, scope, turn.program.nodes[node_id], join)
-
-
-def _served(program: Program, scope: Scope) -> set[str]:
-    for node_id, join in scope.joins.items():
-        for flow in list(join.holders):
-            _release_holder(scope, node_id, flow)
-    served: set[str] = set()
-    grown = True
-    while grown:
-        grown = False
-        for node_id, join in scope.joins.items():
-            if node_id not in served and _find_all(program, scope, node_id, join, served):
-                served.add(node_id)
-                grown = True
-    return served
-
-
-def _find_all(program: Program, scope: Scope, node_id: str, join: Join, served: set[str]) -> bool:
-    complete = True
-    for flow in missing(join, program.nodes[node_id]):
-        if flow in join.holders:
-            continue
-        holder = _holder(program, node_id, flow, lambda node: node in scope.occupied or node in served)
-        if holder is None:
-            complete = False
-        else:
-            _hold(scope, node_id, flow, holder)
-    return complete
+# ------------------------------------------------------------------ the incident
 
 
 def _stuck_incident(turn: Turn, scope: Scope, node: NodeProgram, join: Join) -> Incident:
     lost = [flow for flow in missing(join, node) if flow not in join.holders]
-    arrived = ", ".join(f"{flow} ({len(queue)})" for flow, queue in join.queues.items())
+    arrived = [f"{flow.id} ({len(join.queues[flow.id])})" for flow in node.incoming if flow.id in join.queues]
     message = (
-        f"the join {node.label} can never fire: it holds a token from {arrived}, and misses {', '.join(lost)}, "
+        f"the join {node.label} can never fire: it holds a token from {_listed(arrived)}, and misses {_listed(lost)}, "
         f"which no live token can reach any more; resolve the incident to go on with what is there, or drop its tokens"
     )
     incident = Incident(
@@ -303,3 +376,8 @@ def _stuck_incident(turn: Turn, scope: Scope, node: NodeProgram, join: Join) -> 
     turn.state.incidents.put(incident)
     turn.facts.append(("incident-opened", node.id, 0, {"incident": incident.id, "kind": incident.kind.value}))
     return incident
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

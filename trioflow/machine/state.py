@@ -114,6 +114,8 @@ class Scope:
     """Derived: node id to the (join, missing flow) pairs that a token at that node holds back."""
     vacated: list[str] = field(factory=list)
     """Derived: nodes of ``held`` that the last token left since the joins were last looked at."""
+    doubted: dict[str, None] = field(factory=dict)
+    """Derived: joins all of whose missing flows must be looked at (a set that keeps its order)."""
     joins: dict[str, Join] = field(factory=dict)
     """Derived: node id to the queues of a join that holds a token."""
 
@@ -139,7 +141,7 @@ class Track:
     reentries: int = 0
 
     hops: int = 0
-    """Derived: steps since the last wait or executed activity, for the livelock limit."""
+    """Derived: steps since the last wait or executed activity, for the livelock limit; of a host those inside too."""
     wait: Wait | None = None
     """Derived: what it is parked on."""
     incident: Incident | None = None
@@ -275,14 +277,12 @@ class Join:
 
     ``queues``: incoming flow id to the arrivals that wait there, oldest first (only non-empty ones).
     ``holders``: missing flow id to the node of a token that can still serve it; looked for again when the
-    last token leaves that node.
+    last token leaves that node.  A join without an incident has one for each missing flow, at every quiescent point.
     """
 
     queues: dict[str, deque[Arrival]] = field(factory=dict)
     holders: dict[str, str] = field(factory=dict)
     incident: Incident | None = None
-    fresh: bool = True
-    """Its holders were never looked for."""
 
 
 # ------------------------------------------------------------------ tables
@@ -337,8 +337,9 @@ class State:
 
     touched_header: bool = True
     touched_identity: bool = True
-    touched_data: set[tuple[int, str]] = field(factory=set)
-    touched_entries: set[tuple[int, str]] = field(factory=set)
+    touched_data: dict[tuple[int, str], None] = field(factory=dict)
+    """(scope, name): a set that keeps its order, so that a folded scope lists its names as this one does."""
+    touched_entries: dict[tuple[int, str], None] = field(factory=dict)
     stored: int = 0
 
     agenda: deque[Track] = field(factory=deque)

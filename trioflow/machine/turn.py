@@ -74,10 +74,10 @@ class Turn:
 
     def _enter(self, track: Track, node: NodeProgram) -> None:
         track.hops += 1
-        if track.hops > self.program.hop_limit:
+        # A token that stops before a join could be missed by it; no loop is made of joins alone, so it stops behind.
+        if track.hops > self.program.hop_limit and not (node.behaviour.is_join and len(node.incoming) > 1):
             limit = self.program.hop_limit
             message = f"the token made {limit} steps without a wait or an executed activity: the model loops forever"
-            track.hops = 0
             self.incident(track, IncidentKind.STEP_LIMIT, Resume.ENTER, message)
             return
         self.facts.append(("node-entered", node.id, track.id, _NOTHING))
@@ -98,6 +98,8 @@ class Turn:
         if parent is not None:
             track.parent = parent.id
             track.hops = parent.hops
+        elif scope.host is not None:
+            track.hops = self.state.tracks[scope.host].hops
         self.state.tracks.put(track)
         scope.tracks[track.id] = track
         self.state.agenda.append(track)
@@ -111,9 +113,10 @@ class Turn:
         occupied[track.node] = occupied.get(track.node, 0) + 1
 
     def lift(self, track: Track) -> None:
-        """The token no longer stands at its node (it moves on, or it ends)."""
+        """The token no longer stands at its node (it moves on, runs again, or ends).  Twice is once."""
         if track.state not in _AT_REST:
             return
+        track.state = TrackState.READY
         scope = self.state.scopes[track.scope]
         left = scope.occupied[track.node] - 1
         if left:
@@ -172,7 +175,7 @@ class Turn:
         self.forget(track)
         scope = self.state.scopes[track.scope]
         if not scope.tracks:
-            self.close_scope(scope)
+            self.close_scope(scope, last=track)
 
     def forget(self, track: Track) -> None:
         """Take the track out of the state, with what it waits for; its scope is not asked whether it completes."""
@@ -192,7 +195,7 @@ class Turn:
         if entry is None:
             entry = self.state.entries[key] = Entry(track.scope, track.node)
         entry.count += 1
-        self.state.touched_entries.add(key)
+        self.state.touched_entries[key] = None
         track.entry = entry.count
         track.attempt = 0
 
@@ -276,27 +279,30 @@ class Turn:
             host.hosted[scope.id] = scope
         for name in program.declared:
             scope.data[name] = None
-            state.touched_data.add((scope.id, name))
+            state.touched_data[(scope.id, name)] = None
         return scope
 
-    def close_scope(self, scope: Scope) -> None:
-        """The scope holds no token: it completes, and so does what hosts it."""
+    def close_scope(self, scope: Scope, *, last: Track | None = None) -> None:
+        """The scope holds no token: it completes, and so does what hosts it.
+
+        ``last``: the token that ended last.  It began with the steps of the host and waited if the scope did, so the
+        host goes on with its count: a loop around a sub-process in which nothing waits is a livelock too.
+        """
         if scope.host is None:
             self.finish(Status.COMPLETED, "")
             return
         host = self.state.tracks[scope.host]
+        if last is not None:
+            host.hops = last.hops
         self.discard_scope(scope)
         node = self.program.nodes[host.node]
         node.behaviour.scope_completed(self, host, node)
 
     def discard_scope(self, scope: Scope) -> None:
-        """Take an empty scope out of the state, with its data and entry counts."""
+        """Take an empty scope out of the state, with its data and entry counts (its tombstone stands for them too)."""
         state = self.state
-        for name in scope.data:
-            state.touched_data.add((scope.id, name))
         for node_id in self.program.scopes[scope.node].nodes:
-            if state.entries.pop((scope.id, node_id), None) is not None:
-                state.touched_entries.add((scope.id, node_id))
+            state.entries.pop((scope.id, node_id), None)
         state.scopes.drop(scope.id)
         state.unsettled.pop(scope.id, None)
         if scope.host is not None:
@@ -317,16 +323,16 @@ class Turn:
                 self.empty_scope(child)
                 self.discard_scope(child)
         elif track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
-            joins.withdraw(self, track)
+            joins.withdraw(self, track)  # one token alone; of a scope that is emptied the joins were cleared before
         self.fact("token-cancelled", track)
         self.forget(track)
 
     def finish(self, status: Status, reason: str) -> None:
         """The instance ends with this status; what still lives in it is cancelled."""
-        root = next(iter(self.state.scopes.values()))
-        self.empty_scope(root)
-        for key in self.state.entries:
-            self.state.touched_entries.add(key)
+        root = next(iter(self.state.scopes.values()), None)
+        if root is not None:
+            self.empty_scope(root)
+        self.state.touched_entries.update(dict.fromkeys(self.state.entries))
         self.state.entries.clear()
         self.state.agenda.clear()
         self.state.unsettled.clear()
@@ -375,6 +381,7 @@ class Turn:
         )
         self.state.incidents.put(incident)
         track.incident = incident
+        track.hops = 0
         self.fact("incident-opened", track, incident=incident.id, kind=kind.value)
         return incident
 

@@ -12,3 +12,6 @@ from trioflow.model.gateways import *
 from trioflow.model.process import *
 from trioflow.model.findings import *
 from trioflow.model.graph import *
+from trioflow.model.builder import DefinitionsBuilder as DefinitionsBuilder, ProcessBuilder as ProcessBuilder
+from trioflow.model.checks import check as check
+from trioflow.model.digest import DIGEST_ALGORITHM as DIGEST_ALGORITHM, shape_digest as shape_digest

@@ -132,7 +132,7 @@ class Definitions(BaseElement):
     diagrams: tuple[RawElement, ...] = ()
     carried: tuple[RawElement, ...] = ()
     namespaces: tuple[tuple[str, str], ...] = field(default=(), eq=False, repr=False)
-    """Prefixes and their namespaces, as the document declares them: expressions may use them, meaning does not change."""
+    """Prefixes and their namespaces as the document declares them: an expression may use them; no meaning else."""
 
     @property
     def processes(self) -> Iterator[Process]:

@@ -44,8 +44,8 @@ __all__ = [
     "InstanceStore",
     "Loaded",
     "MessageStore",
-    "Owner",
     "Outcome",
+    "Owner",
     "Sent",
     "Store",
     "TaskFilter",
@@ -106,8 +106,10 @@ class Answer(enum.Enum):
 
 @frozen(kw_only=True)
 class Outcome:
-    """One item's answer.  ``deliveries``: after an item that armed a subscription or released the instance was stored, all
-    that is assigned to it (buffered messages that its new subscriptions match are assigned first); else empty.
+    """One item's answer.
+
+    ``deliveries``: after an item that armed a subscription, consumed a message or released the instance was stored,
+    all that is assigned to it (buffered messages that its free subscriptions match are assigned first); else empty.
     """
 
     answer: Answer
@@ -116,8 +118,9 @@ class Outcome:
 
 @frozen(kw_only=True)
 class CommitAnswer:
-    """The answers of a batch, in its order.  ``engine_fenced``: the engine's own row names another incarnation; then every
-    item is FENCED and nothing was stored.
+    """The answers of a batch, in its order.
+
+    ``engine_fenced``: the engine's own row names another incarnation; then every item is FENCED and nothing was stored.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -161,7 +164,9 @@ class InstanceStore(Protocol):
         Claiming what this incarnation owns already returns it too.
         """
 
-    async def release(self, instance_id: str, owner: Owner, *, failure: str = "", retry_at: datetime | None = None) -> None:
+    async def release(
+        self, instance_id: str, owner: Owner, *, failure: str = "", retry_at: datetime | None = None
+    ) -> None:
         """Give up an instance that could not be loaded; with ``failure``: count it and note when to try again."""
 
     async def mark_drift(self, instance_id: str, owner: Owner, reason: str) -> None:
@@ -219,8 +224,10 @@ class TimerCursor:
 
 @frozen(kw_only=True)
 class TaskFilter:
-    """Which user tasks; None: any.  ``candidate``: those that this person could claim (no owner, and either no candidates at
-    all or the person among the users or one of ``groups`` among the groups).
+    """Which user tasks; None: any.
+
+    ``candidate``: those that this person could claim (no owner, and either no candidates at all or the person among
+    the users or one of ``groups`` among the groups).
     """
 
     owner: str | None = None
@@ -242,14 +249,21 @@ class WaitStore(Protocol):
     async def next_timer(self, *, after: TimerCursor | None) -> TimerCursor | None:
         """The first timer behind the cursor."""
 
-    async def tasks(self, where: TaskFilter, *, after: tuple[str, int] = ("", 0), limit: int = 100) -> tuple[TaskRow, ...]:
+    async def tasks(
+        self, where: TaskFilter, *, after: tuple[str, int] = ("", 0), limit: int = 100
+    ) -> tuple[TaskRow, ...]:
         """User tasks in the order of (instance id, wait id)."""
 
     async def task(self, instance_id: str, wait_id: int) -> TaskRow | None:
         """One user task."""
 
     async def incidents(
-        self, *, instance_id: str | None = None, state: str | None = "open", after: tuple[str, int] = ("", 0), limit: int = 100
+        self,
+        *,
+        instance_id: str | None = None,
+        state: str | None = "open",
+        after: tuple[str, int] = ("", 0),
+        limit: int = 100,
     ) -> tuple[IncidentRow, ...]:
         """Incidents in the order of (instance id, incident id); ``state`` None: dead letters too."""
 
@@ -277,9 +291,10 @@ class MessageStore(Protocol):
     """Messages and their assignment.
 
     A message goes to exactly one subscription of its group and tenant: exact key match first, then (where the
-    subscription has no key) those that match by name: the message has no key, or its key or business key is the business key of
-    the subscription's instance.  Among several the oldest subscription first.  A message that carries a
-    ``business_key`` matches only subscriptions of instances with that business key.
+    subscription has no key) those that match by name: the message has no key, or its key or business key is the
+    business key of the subscription's instance.  Among several the oldest subscription first.  A message that carries
+    a ``business_key`` matches only subscriptions of instances with that business key.  A subscription has one delivery
+    at a time: until that is consumed or declined, further messages go to others that match, or stay buffered.
     """
 
     async def send(self, message: Message) -> Sent:
@@ -292,7 +307,10 @@ class MessageStore(Protocol):
         """Deliveries whose instance nobody owns, in order of id: the poll that repeats a look that was missed."""
 
     async def expire(self) -> int:
-        """Mark buffered messages past their time to live as expired, and forget ids past their window; how many expired."""
+        """Mark buffered messages past their time to live as expired, and forget ids past their window.
+
+        Returns how many expired.
+        """
 
 
 class Store(EngineRegistry, InstanceStore, DefinitionStore, WaitStore, MessageStore, Protocol):
@@ -304,7 +322,8 @@ class Store(EngineRegistry, InstanceStore, DefinitionStore, WaitStore, MessageSt
     """
 
     @property
-    def volatile(self) -> bool: ...
+    def volatile(self) -> bool:
+        """Whether nothing survives the process."""
 
     def now(self) -> datetime:
         """The store's time, aware, in UTC."""

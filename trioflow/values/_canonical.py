@@ -8,7 +8,7 @@ from datetime import datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-from trioflow.values._kinds import MAX_DEPTH, MAX_PARTS, PLAIN, Refusal, Value, canonical_zone, exact_scalar
+from trioflow.values._kinds import LEAVES, MAX_DEPTH, MAX_PARTS, PLAIN, Refusal, Value, canonical_zone, exact_scalar
 from trioflow.values._registry import RegisteredType
 from trioflow.values._remedies import refusal_of
 
@@ -125,9 +125,9 @@ def copied(value: Value, types: Mapping[type, RegisteredType]) -> Value:
     """A deep copy of a canonical value; what is immutable is returned as it is."""
     kind = type(value)
     if kind is dict:
-        return {key: item if type(item) in PLAIN else copied(item, types) for key, item in value.items()}
+        return {key: item if type(item) in LEAVES else copied(item, types) for key, item in value.items()}
     if kind is list:
-        return [item if type(item) in PLAIN else copied(item, types) for item in value]
+        return [item if type(item) in LEAVES else copied(item, types) for item in value]
     if kind is tuple:
         parts = tuple(copied(item, types) for item in value)
         return value if all(map(_is, parts, value)) else parts

@@ -12,7 +12,18 @@ from zoneinfo import ZoneInfo
 
 from trioflow.values.durations import Duration
 
-__all__ = ["MAX_DEPTH", "MAX_PARTS", "PLAIN", "Record", "Refusal", "Value", "canonical_zone", "exact_scalar", "shown"]
+__all__ = [
+    "LEAVES",
+    "MAX_DEPTH",
+    "MAX_PARTS",
+    "PLAIN",
+    "Record",
+    "Refusal",
+    "Value",
+    "canonical_zone",
+    "exact_scalar",
+    "shown",
+]
 
 # A union would be exact, but invariance (`list[int]` is no `list[Value]`) would make every user of it cast.
 Value: TypeAlias = Any
@@ -32,6 +43,9 @@ _SHOWN: Final = 80
 
 # Canonical whatever their content is; str, Decimal and the kinds with a zone have to be looked at.
 PLAIN: Final = frozenset({type(None), bool, int, float, bytes, date, timedelta, UUID, Duration})
+
+# What is immutable through and through once it is canonical.
+LEAVES: Final = PLAIN | {str, Decimal, datetime, time}
 
 
 class Refusal(Exception):

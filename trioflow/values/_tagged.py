@@ -1,7 +1,8 @@
 """Canonical values as JSON: plain where JSON is faithful, else a record with one key, which starts with ``$``.
 
 ``{"$decimal": "1.20"}``, ``{"$type:order": {...}}``.  A record of the user's that has a key starting with ``$`` is
-written as ``{"$record": {...}}``, so that nothing can be taken for a tag that is none.
+written as ``{"$record": {...}}``, so that nothing can be taken for a tag that is none.  All values
+survive exactly, but for the sign and payload of a float NaN.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import attrs
-from cattrs import BaseConverter, BaseValidationError, Converter, StructureHandlerNotFoundError, transform_error
+from cattrs import BaseConverter, Converter, transform_error
 from cattrs.gen import make_dict_structure_fn
 
 from trioflow.errors import InvalidRequest
@@ -42,7 +42,7 @@ class TypedValues:
         """See `ValueCodec.structure`."""
         try:
             return self._converter.structure(value, cls)
-        except (BaseValidationError, StructureHandlerNotFoundError, ArithmeticError, *_WRONG) as error:
+        except Exception as error:  # converters and validators of the user run in there, and raise what they like
             reasons = transform_error(error, path=path, format_exception=_reason)
             raise InvalidRequest(f"no {_type_name(cls)} can be made of {path}: {'; '.join(reasons)}") from error
 
@@ -115,7 +115,7 @@ def _union_hook(union: Any, converter: BaseConverter) -> _Hook:
         for member in members:
             try:
                 return converter.structure(value, member)
-            except (BaseValidationError, StructureHandlerNotFoundError, ArithmeticError, *_WRONG):
+            except Exception:  # noqa: BLE001, S112  # as above; the next member may take it
                 continue
         raise _unfit(f"one of {_type_name(union)}", value)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from trioflow.errors import UnstorableValue
 from trioflow.values._canonical import Canonicaliser, copied
-from trioflow.values._kinds import PLAIN, Refusal, Value
+from trioflow.values._kinds import LEAVES, PLAIN, Refusal, Value
 from trioflow.values._registry import register
 from trioflow.values._tagged import Reader, Writer
 from trioflow.values._typed import TypedValues
@@ -49,7 +49,7 @@ class ValueCodec:
 
     def copy(self, value: Value) -> Value:
         """A deep copy of a canonical value to give away; what is immutable is returned as it is."""
-        return value if type(value) in PLAIN else copied(value, self._types)
+        return value if type(value) in LEAVES else copied(value, self._types)
 
     def encode(self, value: Value) -> Any:
         """The JSON-able form of a canonical value, for orjson; `decode` gives an equal value of equal types."""

@@ -72,8 +72,8 @@ class Duration:
         match = _TEXT.fullmatch(text.strip())
         if match is None:
             raise InvalidRequest(f"{text!r} is no ISO 8601 duration: these are: 'P1Y2M3DT4H5M6.7S', 'P2W', 'PT30S'")
-        amounts = {unit: Fraction(match[unit].replace(",", ".")) for unit in _UNITS if match[unit]}
-        fractional = [unit for unit in amounts if match[unit].strip("0123456789")]
+        amounts = {unit: _amount(match[unit]) for unit in _UNITS if match[unit]}
+        fractional = [unit for unit, amount in amounts.items() if isinstance(amount, Fraction)]
         if fractional and fractional != list(amounts)[-1:]:
             raise InvalidRequest(f"{text!r}: only the smallest unit of a duration may have a fraction")
         whole = _carried_down(amounts, text)
@@ -165,9 +165,13 @@ class Duration:
         return wall + timedelta(days=self.weeks * 7 + self.days)
 
 
-def _carried_down(amounts: dict[str, Fraction], text: str) -> dict[str, int]:
+def _amount(digits: str) -> int | Fraction:
+    return int(digits) if digits.isdecimal() else Fraction(digits.replace(",", "."))
+
+
+def _carried_down(amounts: dict[str, int | Fraction], text: str) -> dict[str, int]:
     """The fields of a Duration; the fraction of the smallest unit goes down to units in which it is whole."""
-    years, months, weeks, days, hours, minutes, seconds = (amounts.get(unit, Fraction(0)) for unit in _UNITS)
+    years, months, weeks, days, hours, minutes, seconds = (amounts.get(unit, 0) for unit in _UNITS)
     months += years % 1 * 12
     if months % 1:
         raise InvalidRequest(f"{text!r}: a fraction of a month has no length; say it in days or in whole months")

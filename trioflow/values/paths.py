@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import attrs
 
 from trioflow.errors import ExpressionError
-from trioflow.values._kinds import Value, shown
+from trioflow.values._kinds import MAX_DEPTH, Value, shown
 
 __all__ = ["Path", "extended"]
 
@@ -51,6 +51,8 @@ class Path:
                 )
             steps.append(_step(match, text))
             position = match.end()
+        if len(steps) > MAX_DEPTH + 1:
+            raise ExpressionError(f"the path {shown(text)} has {len(steps)} steps, more than a value can be deep")
         if not steps or not isinstance(steps[0], str):
             raise ExpressionError(f"{text!r} is no path: it has to begin with the name of a variable")
         return cls(tuple(steps))

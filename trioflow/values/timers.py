@@ -154,6 +154,8 @@ def first_firing(kind: TimerKind, value: Value, *, now: datetime, zone: tzinfo) 
     deadline may lie before ``now``: it is due at once.  None if all of the cycle is over (its ``end``).  Raises
     InvalidRequest for a value that is no timer of this kind.
     """
+    if now.tzinfo is None:
+        raise InvalidRequest(f"now has to be a moment, with a zone, not {now}")
     match kind:
         case "date":
             moment = _date(value, zone)

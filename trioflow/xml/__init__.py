@@ -4,7 +4,7 @@
     print(report(document.findings))
     data = write(document.definitions)
 
-Reading takes any prefix, any encoding that XML can declare, and the whole vocabulary of processes and
+Reading takes any prefix, any encoding whose markup is ASCII or Unicode, and the whole vocabulary of processes and
 collaborations; it looks at everything in one pass and raises for nothing that a document can contain.  Entities,
 document types and the network are off, size and depth are limited.  What is written reads back as equal
 definitions: extensions, diagrams and other vocabularies included.
@@ -12,7 +12,7 @@ definitions: extensions, diagrams and other vocabularies included.
 
 from __future__ import annotations
 
-from trioflow.xml.reader import Document, read
+from trioflow.xml.document import Document, read
 from trioflow.xml.safety import Limits
 from trioflow.xml.writer import write
 

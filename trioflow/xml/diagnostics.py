@@ -30,9 +30,13 @@ def local_name(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
+def _tag(node: Node) -> str:
+    return f"<{local_name(node.tag)}>"
+
+
 def _shown(node: Node) -> str:
     identity = node.get("id")
-    return f"<{local_name(node.tag)}>" + (f" {identity!r}" if identity else "")
+    return f"{_tag(node)}" + (f" {identity!r}" if identity else "")
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -132,7 +136,7 @@ class Diagnostics:
             Level.ERROR,
             "not-executable",
             node,
-            f"{_shown(node)} in {_shown(parent)} belongs to choreographies, which have no execution in a process.",
+            f"{_tag(node)} in {_shown(parent)} belongs to choreographies, which have no execution in a process.",
             "Replace it by tasks and message events, or move it to a <choreography>.",
         )
 
@@ -142,7 +146,7 @@ class Diagnostics:
             Level.WARNING,
             "not-executed",
             node,
-            f"{_shown(node)} belongs to conversations and choreographies: it is kept, and not executed.",
+            f"{_tag(node)} belongs to conversations and choreographies: it is kept, and not executed.",
             "Nothing needs to be done if only the processes shall run.",
         )
 
@@ -152,7 +156,7 @@ class Diagnostics:
             Level.VIOLATION,
             "misplaced-extension",
             node,
-            f"<{local_name(node.tag)}> of the namespace {node.tag[1:].rpartition('}')[0]} stands in {_shown(parent)} "
+            f"{_tag(node)} of the namespace {node.tag[1:].rpartition('}')[0]} stands in {_shown(parent)} "
             "outside of <extensionElements>; it is kept as if it stood there.",
             "Put it into <extensionElements>.",
         )
@@ -173,7 +177,7 @@ class Diagnostics:
             Level.VIOLATION,
             "unexpected-text",
             node,
-            f"{_shown(node)} holds the text {text.strip()[:40]!r}, where BPMN allows elements only; it is left out.",
+            f"{_tag(node)} holds the text {text.strip()[:40]!r}, where BPMN allows elements only; it is left out.",
             "Remove it, or make it a <documentation>.",
         )
 
@@ -183,7 +187,7 @@ class Diagnostics:
             Level.WARNING,
             "markup-in-text",
             node,
-            f"{_shown(node)} holds XML elements; they are kept as text, as they were written.",
+            f"{_tag(node)} holds XML elements; they are kept as text, as they were written.",
             "If markup was not meant, write < as &lt; or use a CDATA section.",
         )
 
@@ -209,7 +213,7 @@ class Diagnostics:
             Level.ERROR,
             "unknown-attribute",
             node,
-            f"{_shown(node)} has the attribute {shown}, which BPMN 2.0 does not give it (value {node.get(name)!r}).",
+            f"{_tag(node)} has the attribute {shown}, which BPMN 2.0 does not give it (value {node.get(name)!r}).",
             f"{hint}Remove it, or put an attribute of your own into a namespace of its own.",
         )
 
@@ -219,8 +223,8 @@ class Diagnostics:
             Level.ERROR if needed else Level.VIOLATION,
             "missing-attribute",
             node,
-            f"{_shown(node)} has no {name}, which BPMN 2.0 requires.",
-            f"Give it a {name}.",
+            f"{_tag(node)} has no {name}, which BPMN 2.0 requires.",
+            f"Add {name}.",
         )
 
     def missing_id(self, node: Node) -> None:
@@ -229,7 +233,7 @@ class Diagnostics:
             Level.ERROR,
             "missing-id",
             node,
-            f"<{local_name(node.tag)}> has no id, so that no flow, token or caller can refer to it.",
+            f"{_tag(node)} has no id, so that no flow, token or caller can refer to it.",
             "Give it an id that is unique in the document.",
         )
 
@@ -239,7 +243,7 @@ class Diagnostics:
             Level.ERROR,
             "bad-value",
             node,
-            f"{_shown(node)} has {name}={value!r}, which is not {expected}.",
+            f"{_tag(node)} has {name}={value!r}, which is not {expected}.",
             f"Write {expected}, or leave {name} out for its default.",
         )
 
@@ -250,7 +254,7 @@ class Diagnostics:
             words.level,
             "bad-value",
             node,
-            f"{_shown(node)} has {name}={value!r}, which is none of {known}.",
+            f"{_tag(node)} has {name}={value!r}, which is none of {known}.",
             f"{_hint(value, words.values)}Write one of {known}.",
         )
 
@@ -260,7 +264,7 @@ class Diagnostics:
             Level.VIOLATION,
             "bad-value",
             node,
-            f"{_shown(node)} has xsi:type={value!r}, which is no expression; it is read as a formal expression.",
+            f"{_tag(node)} has xsi:type={value!r}, which is no expression; it is read as a formal expression.",
             "Write xsi:type with the BPMN prefix and tFormalExpression.",
         )
 
@@ -272,7 +276,7 @@ class Diagnostics:
             Level.VIOLATION,
             "bad-id",
             node,
-            f"<{local_name(node.tag)}> has the id {value!r}, which is no name by the rules of XML.",
+            f"{_tag(node)} has the id {value!r}, which is no name by the rules of XML.",
             "Begin it with a letter or _, and use only letters, digits, '.', '-' and '_'.",
         )
 
@@ -282,7 +286,7 @@ class Diagnostics:
             Level.ERROR,
             "duplicate-id",
             node,
-            f"{_shown(node)} (line {node.sourceline}) has the id of the <{local_name(first.tag)}> "
+            f"{_tag(node)} (line {node.sourceline}) has the id of the <{local_name(first.tag)}> "
             f"in line {first.sourceline}.",
             "Give one of them another id, and change the references that mean it.",
         )
@@ -293,7 +297,7 @@ class Diagnostics:
             Level.VIOLATION,
             "empty-reference",
             node,
-            f"{_shown(node)} has an empty {name}; it is read as if it were not there.",
+            f"{_tag(node)} has an empty {name}; it is read as if it were not there.",
             f"Remove {name}, or name an element.",
         )
 
@@ -303,6 +307,6 @@ class Diagnostics:
             level,
             "unresolved-reference",
             node,
-            f"{_shown(node)} refers by {name} to {value!r}, and the document has no element with that id.",
+            f"{_tag(node)} refers by {name} to {value!r}, and the document has no element with that id.",
             "Correct the reference, or add the element.",
         )

@@ -37,7 +37,8 @@ class Identity:
     def register(self, text: str, node: Node) -> str | None:
         """The id of an element; None where it is empty."""
         identity = text.strip()
-        if not _NAME.fullmatch(identity):
+        # Most ids are identifiers of Python as well, which is quicker to see.
+        if not identity.isidentifier() and not _NAME.fullmatch(identity):
             self.report.bad_id(node, text)
         first = self.ids.setdefault(identity, node)
         if identity and first is not node:
@@ -72,9 +73,18 @@ class Identity:
         return value
 
     def check(self) -> None:
-        """Report the references that lead nowhere."""
+        """Report the references that lead nowhere; in a process that is not to be executed none is an error."""
         ids = self.ids
         for value, node, name, level in self.pending:
-            if value not in ids:
-                owner = node.getparent() if node.tag.endswith("}" + name) else node
-                self.report.unresolved(node if owner is None else owner, name, value, level)
+            if value in ids:
+                continue
+            owner = node.getparent() if node.tag.endswith("}" + name) else node
+            assert owner is not None  # the root element is no reference
+            only_drawn = level is Level.ERROR and _is_only_drawn(owner)
+            self.report.unresolved(owner, name, value, Level.VIOLATION if only_drawn else level)
+
+
+def _is_only_drawn(node: Node | None) -> bool:
+    while node is not None and not node.tag.endswith("}process"):
+        node = node.getparent()
+    return node is not None and (node.get("isExecutable") or "").strip() in {"false", "0"}

@@ -44,11 +44,6 @@ def expand(value: str, nsmap: Mapping[str | None, str], target_namespace: str) -
     return local if uri == target_namespace else f"{{{uri}}}{local}"
 
 
-def is_foreign(value: str) -> bool:
-    """Whether a reference leads into another document."""
-    return _CLARK_NAME.fullmatch(value) is not None
-
-
 @define(eq=False)
 class Prefixes:
     """The prefixes that a document is written with: those it had, the usual ones, and new ones where needed."""

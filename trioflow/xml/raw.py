@@ -37,29 +37,33 @@ class RawReader:
     namespaces: dict[str, str] = Factory(dict)
     _seen: set[str] = Factory(set)
 
-    def read(self, node: Node, *, tail: str = "") -> RawElement:
-        """The element and everything in it; ``tail`` is what follows it inside its own parent."""
+    def read(self, node: Node, *, lines: bool = True) -> RawElement:
+        """The element and everything in it; ``lines`` says whether the elements keep their positions."""
+        return self._read(node, None, self.source if lines else None)
+
+    def _read(self, node: Node, tail: str | None, source: str | None) -> RawElement:
+        # Diagrams are most of a file: this is the hottest function of the reader, and calls nothing per node.
         tag = node.tag
         if tag not in self._seen:
             self._seen.add(tag)
             self.learn(node.nsmap)
-        text = node.text or ""
+        text = node.text
         children: tuple[RawElement, ...] = ()
         if len(node):
-            children = tuple([self.read(child, tail=content(child.tail)) for child in node])
+            children = tuple([self._read(child, child.tail, source) for child in node])
             text = content(text)
         attributes = node.items()
-        for _, value in attributes:
-            if ":" in value:
-                attributes = [(name, self._value(name, value, node)) for name, value in attributes]
+        for name, value in attributes:
+            if name in _QNAMES and ":" in value:
+                attributes = [(each, self._value(each, value, node)) for each, value in attributes]
                 break
         return RawElement(
             tag=tag,
             attributes=tuple(attributes),
-            text=text,
-            tail=tail,
+            text=text or "",
+            tail="" if tail is None or tail.isspace() else tail,
             children=children,
-            position=Position(node.sourceline, self.source),
+            position=None if source is None else Position(node.sourceline, source),
         )
 
     def learn(self, nsmap: Mapping[str | None, str]) -> None:

@@ -56,7 +56,8 @@ class Shape:
 
     ``attributes`` by XML name, ``slots`` by Clark name, ``children`` in the schema's order.  ``required`` maps the
     fields that must be given to their XML names; ``needed`` are those that the model cannot be without.
-    ``sorted_fields`` are filled from several places of the schema: their values are kept in its order.
+    ``ranks`` gives, for a field that is filled from several places of the schema, the place of each name.
+    ``named_by`` is the field that keeps the element's own name, ``identified`` says whether it needs an id to be run.
     """
 
     cls: type[bpmn.BaseElement]
@@ -65,8 +66,9 @@ class Shape:
     children: tuple[Child, ...]
     required: Mapping[str, str]
     needed: frozenset[str]
-    sorted_fields: frozenset[str]
+    ranks: Mapping[str, Mapping[str, int]]
     named_by: str | None
+    identified: bool
 
 
 @frozen(kw_only=True)
@@ -107,8 +109,13 @@ def _shape(cls: type[bpmn.BaseElement]) -> Shape:
         children=children,
         required=MappingProxyType({name: xml_names[name] for name in sorted(required)}),
         needed=needed,
-        sorted_fields=frozenset(name for name in fields if fields.count(name) > 1),
+        ranks={
+            name: {tag: rank for rank, child in enumerate(children) for tag in child.names if child.field == name}
+            for name in fields
+            if fields.count(name) > 1
+        },
         named_by="role" if issubclass(cls, bpmn.ResourceRole) else None,
+        identified=issubclass(cls, bpmn.FlowNode | bpmn.Process) and cls is not bpmn.ImplicitThrowEvent,
     )
 
 

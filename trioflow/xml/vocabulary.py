@@ -56,6 +56,8 @@ class Kind(enum.Enum):
     """Carried as it was written."""
     OUT_OF_SCOPE = enum.auto()
     """Carried as it was written, and the reader says that it is not executed."""
+    DIAGRAM = enum.auto()
+    """Carried, without the lines."""
     DOCUMENTATION = enum.auto()
     EXTENSIONS = enum.auto()
 
@@ -207,7 +209,7 @@ CHILDREN: Final[Mapping[type[bpmn.BaseElement], tuple[Child, ...]]] = {
         _named(Kind.RAW, "carried", "extension", many=True),
         _each("root_elements", *ROOT_ELEMENTS),
         _carried("choreography", "globalChoreographyTask", "globalConversation"),
-        Child(field="diagrams", kind=Kind.RAW, names={DIAGRAM: None}, many=True),
+        Child(field="diagrams", kind=Kind.DIAGRAM, names={DIAGRAM: None}, many=True),
         _named(Kind.RAW, "carried", "relationship", many=True),
     ),
     # flow elements

@@ -54,13 +54,17 @@ class _Writer:
             Kind.DOCUMENTATION: self._text,
             Kind.RAW: self._raw,
             Kind.OUT_OF_SCOPE: self._raw,
+            Kind.DIAGRAM: self._raw,
         }
 
     def document(self, definitions: Definitions) -> Element:
         """The root element with everything in it."""
         # Prefixes that come up below are not declared here: `write` begins again then, and they are.
         self.prefixes.new = False
-        root = etree.Element(clark(definitions.tag), nsmap=self.prefixes.nsmap())
+        try:
+            root: Element = etree.Element(clark(definitions.tag), nsmap=self.prefixes.nsmap())
+        except ValueError as error:
+            raise ModelError(f"cannot declare the namespaces of {definitions.id!r}: {error}; check them") from error
         self._fill(root, definitions)
         return root
 
@@ -87,6 +91,11 @@ class _Writer:
                 continue
             node.set(attribute.name, self._attribute_text(value, attribute))
         for name, text in element.extensions.attributes:
+            if not name.startswith("{") or name.startswith(clark("")):
+                raise ModelError(
+                    f"cannot write the extension attribute {name!r} of <{element.tag}> {element.id!r}: "
+                    "give it a namespace of its own, as {namespace}name"
+                )
             self.prefixes.declare(name)
             node.set(name, text)
 
@@ -132,7 +141,7 @@ class _Writer:
         self._named_expression(etree.SubElement(parent, next(iter(child.names))), child, value)
 
     def _plain_expression(self, parent: Element, name: str, value: Expression) -> Element:
-        node = etree.SubElement(parent, name)
+        node: Element = etree.SubElement(parent, name)
         node.text = value.text
         self._fill(node, value)
         return node

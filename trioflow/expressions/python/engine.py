@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trioflow.errors import TrioflowError
-from trioflow.expressions.faults import Fault, LocatedError, shown
+from trioflow.expressions.faults import Fault, LocatedError, explained, shown
 from trioflow.expressions.limits import Limits
 from trioflow.expressions.python.functions import FUNCTIONS, bpmn_error, record_entries
 from trioflow.expressions.python.kinds import SCALARS
@@ -270,7 +270,7 @@ def _reason(error: Exception, read: frozenset[str], names: Mapping[str, Any]) ->
         return "a value is nested too deeply to be worked with"
     if isinstance(error, MemoryError):
         return "there is not enough memory for the evaluation"
-    return f"{error} ({type(error).__name__})"
+    return f"{explained(error)} ({type(error).__name__})"
 
 
 def _position(trace: TracebackType | None) -> tuple[int | None, int | None, int | None, int | None]:

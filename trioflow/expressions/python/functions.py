@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -180,7 +180,10 @@ def _decimal(run: Run, value: Any = 0, /) -> Decimal:
         run.admit_bits(value.bit_length(), "the number")
     elif kind not in NUMBERS and kind is not Decimal:
         raise Fault(f"Decimal() takes a number or text, not {shown(value)}")
-    return Decimal(value, exact_context())
+    try:
+        return Decimal(value, exact_context())
+    except InvalidOperation as error:
+        raise Fault(f"Decimal() cannot read {shown(value)} as a number") from error
 
 
 def _bool(_run: Run, value: Any = None, /) -> bool:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault, explained, shown
 from trioflow.expressions.python.kinds import COLLECTIONS, TEXTS, exact_context, is_object
 from trioflow.expressions.python.mutators import LIST_MUTATORS, RECORD_MUTATORS, SET_MUTATORS
 from trioflow.expressions.python.operators import key
@@ -65,7 +65,7 @@ def method(run: Run, subject: Any, name: str, *arguments: Any, **options: Any) -
     try:
         result = implementation(run, subject, *arguments, **options)
     except _FAILURES as error:
-        raise Fault(f"{shown(subject)}.{name}(...) failed: {error}") from error
+        raise Fault(f"{shown(subject)}.{name}(...) failed: {explained(error)}") from error
     return run.sized(result) if type(result) in TEXTS or type(result) in COLLECTIONS else result
 
 

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault, explained, shown
 from trioflow.expressions.python.kinds import COLLECTIONS, NUMBERS, PLAIN, SCALARS, TEXTS, exact_context, is_object
 from trioflow.expressions.python.run import Run
 
@@ -16,6 +16,9 @@ __all__ = ["BINARY", "COMPARISONS", "UNARY", "add", "chain", "key", "tested"]
 
 _FAILURES: Final = (TypeError, ValueError, ArithmeticError)
 _SEQUENCES: Final = frozenset({list, tuple, str, bytes})
+_DIGITS: Final = 7
+"""A power of two: digits of a decimal that one turn pays for in an operation."""
+
 _WORTH_PAYING: Final = 4_096
 """Characters from which comparing two equal texts is charged."""
 
@@ -26,7 +29,7 @@ Guard = Callable[[Run, Any, Any], Any]
 def _cannot(symbol: str, a: object, b: object, error: Exception | None = None) -> Fault:
     if a is None or b is None:
         return Fault(f"cannot compute {shown(a)} {symbol} {shown(b)}: one side is None")
-    reason = f": {error}" if error and not isinstance(error, TypeError) else ""
+    reason = f": {explained(error)}" if error and not isinstance(error, TypeError) else ""
     return Fault(
         f"cannot compute {shown(a)} {symbol} {shown(b)} ({type(a).__name__} {symbol} {type(b).__name__}){reason}"
     )
@@ -56,7 +59,7 @@ def _binary(
             bounds(run, a, b)
         try:
             if decimal is not None and (kind_a is Decimal or kind_b is Decimal):
-                return _decimal_result(decimal, a, b)
+                return _decimal_result(run, decimal, a, b)
             result = native(a, b)
         except _FAILURES as error:
             raise _cannot(symbol, a, b, error) from error
@@ -70,9 +73,12 @@ def _binary(
     return guard
 
 
-def _decimal_result(decimal: Callable[[Context, Any, Any], Decimal], a: Any, b: Any) -> Decimal:
+def _decimal_result(run: Run, decimal: Callable[[Context, Any, Any], Decimal], a: Any, b: Any) -> Decimal:
     for side in (a, b):
-        if type(side) not in (Decimal, int, bool):
+        if type(side) is Decimal:
+            # Results are rounded, operands are not: thousands of digits multiply a thousand times slower than a few.
+            run.turns(len(str(side)) >> _DIGITS)
+        elif type(side) not in (int, bool):
             raise TypeError
     return decimal(exact_context(), a, b)
 
@@ -170,7 +176,8 @@ def _ordering(symbol: str, native: Callable[[Any, Any], Any]) -> Guard:
             if a is None or b is None:
                 raise Fault(f"cannot compare {shown(a)} {symbol} {shown(b)}: one side is None") from error
             raise Fault(
-                f"cannot compare {shown(a)} {symbol} {shown(b)} ({type(a).__name__} with {type(b).__name__}): {error}"
+                f"cannot compare {shown(a)} {symbol} {shown(b)} ({type(a).__name__} with {type(b).__name__}): "
+                f"{explained(error)}"
             ) from error
 
     return guard

@@ -140,16 +140,16 @@ class Source:
         try:
             body = ast.parse(f"(\n{self.text}\n)", mode="eval").body
         except SyntaxError as error:
-            if self._line(error.lineno) is None:
-                self._explain_unbracketed()
+            if self._line(error.lineno) is None or "\n" not in self.text.strip():
+                self._check_unbracketed()
             raise
         if body.lineno == 1:
-            # `1), (2` and `a, b` end up here: a tuple that is made of our brackets.
-            raise Refusal("a list of several values needs brackets of its own", body)
+            # Our brackets have become a part of it: `a, b` is good without them, `1) + (2` is not.
+            self._check_unbracketed()
         return body
 
-    def _explain_unbracketed(self) -> None:
-        """Parse without our brackets, because Python's message is about those."""
+    def _check_unbracketed(self) -> None:
+        """Raise what Python says about the text without our brackets, if it does not like it."""
         head = self.text[: len(self.text) - len(self.text.lstrip())]
         blank_lines, indent = head.count("\n"), len(head) - head.rfind("\n") - 1
         try:
@@ -166,8 +166,6 @@ class Source:
                 return parse()
         except SyntaxError as error:
             raise self._syntax_error(error, shift=self.shift) from error
-        except Refusal as refusal:
-            raise self.refused(refusal) from None
         except _TOO_DEEP as error:
             raise self.too_deep() from error
         except ValueError as error:

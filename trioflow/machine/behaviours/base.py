@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trioflow.machine.state import Track
     from trioflow.machine.turn import Turn
 
-__all__ = ["Behaviour", "Compilers", "write_outputs"]
+__all__ = ["Behaviour", "Compilers", "Refused", "write_outputs"]
 
 Compilers = dict[type[FlowNode], Callable[["Compilation", FlowNode], "Behaviour"]]
 """For each kind of element: what makes its behaviour, and refuses what is not executed."""
@@ -26,6 +26,8 @@ class Behaviour:
     """The moments of a node.  A kind overrides those that can happen to it; the others are bugs of the engine."""
 
     __slots__ = ()
+    is_join = False
+    """Whether tokens of several incoming flows wait for each other here."""
 
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """A token arrives."""
@@ -55,19 +57,38 @@ class Behaviour:
         """The message that the token waits for is there."""
         raise _impossible("receive", track)
 
+    def objection(self, node: NodeProgram, flows: tuple[str, ...]) -> str:
+        """Why an incident here cannot be resolved along these flows (none: the node chooses); empty: it can."""
+        return ""
+
+    def resolved(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        """An operator resolved the incident here without naming flows: the token goes on as after success."""
+        turn.leave(track, node)
+
     def scope_completed(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """The scope that the token hosts has completed (or was terminated: then it goes on all the same)."""
         raise _impossible("complete a scope", track)
 
 
-def write_outputs(turn: Turn, track: Track, outputs: Mapping[str, Any]) -> bool:
-    """Write a step's outputs, all or none; False: a value cannot be stored, and the token is at an incident."""
+class Refused(Behaviour):
+    """Stands in for a node that was refused, so that one pass can find the rest; never part of a program."""
+
+    __slots__ = ()
+
+
+def write_outputs(
+    turn: Turn, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN
+) -> bool:
+    """Write what a node brought, all or none; False: a value cannot be stored, and the token is at an incident.
+
+    ``resume`` is what a retry of that incident does.
+    """
     if not outputs:
         return True
     try:
         canonical = turn.canonical(outputs, f"outputs of {track.node!r}")
     except UnstorableValue as error:
-        turn.incident(track, IncidentKind.UNSTORABLE_VALUE, Resume.RUN, str(error))
+        turn.incident(track, IncidentKind.UNSTORABLE_VALUE, resume, str(error))
         return False
     turn.write_in(track.scope, track.node, canonical)
     return True

@@ -57,7 +57,7 @@ class TerminateEnd(Behaviour):
             turn.finish(Status.TERMINATED, f"terminate end event {node.label}")
             return
         turn.empty_scope(scope)
-        turn.close_scope(scope)
+        turn.close_scope(scope, last=track)
 
 
 @frozen
@@ -86,7 +86,6 @@ class TimerCatch(Behaviour):
         assert isinstance(track.wait, TimerWait)
         late = turn.now - track.wait.deadline
         turn.fact("timer-fired", track, late_seconds=max(late, timedelta()).total_seconds())
-        turn.lift(track)
         turn.disarm(track)
         turn.leave(track, node)
 
@@ -96,7 +95,8 @@ class MessageCatch(Behaviour):
     """The token waits for a message by name and key.
 
     A payload that is a record is written by name, like returned outputs; any other under the message's name
-    (*choice*); null writes nothing.
+    (*choice*); null writes nothing.  One that cannot be written is consumed all the same, or it would come back for
+    ever: its incident is resolved with outputs given by hand, and its retry waits for the next message.
     """
 
     name: str
@@ -121,11 +121,10 @@ class MessageCatch(Behaviour):
     def message_arrived(self, turn: Turn, track: Track, node: NodeProgram, event: MessageArrived) -> None:
         payload = event.payload
         outputs = payload if isinstance(payload, dict) else {} if payload is None else {self.name: payload}
-        turn.lift(track)
         turn.disarm(track)
         turn.consumed.append(event.delivery)
         turn.fact("message-received", track, name=self.name)
-        if write_outputs(turn, track, outputs):
+        if write_outputs(turn, track, outputs, resume=Resume.ENTER):
             turn.leave(track, node)
 
 

@@ -38,6 +38,12 @@ class Exclusive(Behaviour):
         else:
             turn.move(track, flow)
 
+    def objection(self, node: NodeProgram, flows: tuple[str, ...]) -> str:
+        """What could not be decided is decided by the operator: along exactly one flow (``semantics.md`` 6)."""
+        if len(flows) == 1 or not node.outgoing:
+            return ""
+        return f"is an exclusive gateway and takes one flow: give one of {', '.join(flow.id for flow in node.outgoing)}"
+
     def _choose(self, turn: Turn, track: Track, node: NodeProgram) -> FlowProgram | None:
         for flow in node.outgoing:
             if flow is node.default:
@@ -48,13 +54,16 @@ class Exclusive(Behaviour):
 
 
 class Parallel(Behaviour):
-    """Joins one token from each way in, then takes every way out."""
+    """Joins one token from each way in, then takes every way out, whatever conditions stand at them."""
 
     __slots__ = ()
+    is_join = True
 
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        if not joins.arrive(turn, track, node):
-            return
+        if joins.arrive(turn, track, node):
+            self.resolved(turn, track, node)
+
+    def resolved(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         if node.outgoing:
             turn.take(track, node.outgoing)
         else:

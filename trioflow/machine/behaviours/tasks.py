@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trioflow.errors import ExpressionError
-from trioflow.machine.behaviours.base import Behaviour, Compilers, write_outputs
+from trioflow.machine.behaviours.base import Behaviour, Compilers, Refused, write_outputs
 from trioflow.machine.state import IncidentKind, Resume, RetryWait, TaskWait, Track
 from trioflow.model import FlowNode, ManualTask, Operation, ResourceRole, ScriptTask, ServiceTask, Task, UserTask
 
 if TYPE_CHECKING:
+    from trioflow.expressions import Script
     from trioflow.machine.compiler import Compilation
     from trioflow.machine.events import ActivityFailed, ErrorThrown
     from trioflow.machine.program import Evaluable, NodeProgram
@@ -91,7 +92,7 @@ class HandlerTask(Step):
 class ScriptBehaviour(Step):
     """A script task: runs inside the engine, so it waits for no commit."""
 
-    script: Any
+    script: Script
     outside = False
 
 
@@ -109,12 +110,12 @@ class UserTaskBehaviour(Behaviour):
     due: Evaluable | None
 
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        turn.open_entry(track)
         try:
             wait = self._wait(turn, track)
         except ExpressionError as error:
             turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
             return
+        turn.open_entry(track)
         turn.park(track, wait)
         turn.fact("task-created", track, task=wait.id)
 
@@ -137,7 +138,6 @@ class UserTaskBehaviour(Behaviour):
 
     def completed(self, turn: Turn, track: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
         turn.write_in(track.scope, track.node, outputs)
-        turn.lift(track)
         turn.disarm(track)
         turn.fact("activity-completed", track)
         turn.leave(track, node)
@@ -202,7 +202,8 @@ def _handler_name(compilation: Compilation, element: ServiceTask) -> str:
 
 def _script(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, ScriptTask)
-    return ScriptBehaviour(compilation.script(element, element.script or "", element.script_format))
+    script = compilation.script(element, element.script or "", element.script_format)
+    return Refused() if script is None else ScriptBehaviour(script)
 
 
 def _user(compilation: Compilation, element: FlowNode) -> Behaviour:

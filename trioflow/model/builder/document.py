@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -18,7 +19,7 @@ from trioflow.model.events import EventDefinition
 __all__ = ["Document"]
 
 _Root = TypeVar("_Root", bound=BaseElement)
-_IDENTITY: dict[type[BaseElement], str] = {Error: "error_code", Escalation: "escalation_code"}
+_IDENTITY: Mapping[type[BaseElement], str] = {Error: "error_code", Escalation: "escalation_code"}
 """What makes two root elements the same thing; for all others it is the name."""
 
 
@@ -34,7 +35,7 @@ class Document:
         check_id(element_id)
         if element_id in self._taken:
             raise ModelError(
-                f"The id {element_id!r} of this {what} is already taken by a {self._taken[element_id]}; "
+                f"The id {element_id!r} of this {what} is already taken ({self._taken[element_id]}); "
                 f"ids are unique in the whole document, choose another."
             )
         self._taken[element_id] = what

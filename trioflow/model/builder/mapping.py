@@ -47,7 +47,7 @@ def data_fields(
     if outputs:
         if not issubclass(kind, (Activity, CatchEvent)):
             raise ModelError(
-                f"{fields['id']!r} is a {kind.tag} and has no outputs; give them to an activity or a catch event."
+                f"{fields['id']!r} ({kind.tag}) has no outputs; give them to an activity or a catch event."
             )
         added["data_output_associations"] = tuple(_output(path, text, declare) for path, text in outputs.items())
     return added
@@ -60,7 +60,7 @@ def _inputs(
     if issubclass(kind, ThrowEvent):
         return _payload(node_id, inputs, take)
     if not issubclass(kind, Activity):
-        raise ModelError(f"{node_id!r} is a {kind.tag} and has no inputs; give them to an activity or a throw event.")
+        raise ModelError(f"{node_id!r} ({kind.tag}) has no inputs; give them to an activity or a throw event.")
     targets = {name: f"{node_id}_{_label(name)}" for name in inputs}
     for target in targets.values():
         take(target, "data input")

@@ -61,7 +61,7 @@ class ActivityOptions(NodeOptions, total=False):
     resources: Iterable[ResourceRole]
 
 
-_FIELDS = {"for_compensation": "is_for_compensation", "loop": "loop_characteristics"}
+_FIELDS: Mapping[str, str] = {"for_compensation": "is_for_compensation", "loop": "loop_characteristics"}
 _SEQUENCES = ("properties", "resources")
 
 

@@ -108,9 +108,9 @@ class ProcessBuilder(Scope):
         resources: Iterable[ResourceRole] = (),
         correlation_subscriptions: Iterable[CorrelationSubscription] = (),
     ) -> None:
-        self.definitions = DefinitionsBuilder(f"definitions_{process_id}") if within is None else within
-        self.definitions.take(process_id, "process")
-        super().__init__(process_id, self.definitions)
+        self._owner = DefinitionsBuilder(f"definitions_{process_id}") if within is None else within
+        self._owner.take(process_id, "process")
+        super().__init__(process_id, self._owner)
         self._template = Process(
             id=process_id,
             name=name,
@@ -121,7 +121,12 @@ class ProcessBuilder(Scope):
             resources=tuple(resources),
             correlation_subscriptions=tuple(correlation_subscriptions),
         )
-        self.definitions.processes.append(self)
+        self._owner.processes.append(self)
+
+    @property
+    def document(self) -> DefinitionsBuilder:
+        """The document that the process belongs to: its messages, signals and items, and its other processes."""
+        return self._owner
 
     def definition(self) -> Process:
         """The process alone, as it stands now."""
@@ -129,4 +134,4 @@ class ProcessBuilder(Scope):
 
     def build(self) -> Definitions:
         """The whole document; its messages, signals, errors and so on are root elements before the processes."""
-        return self.definitions.build()
+        return self._owner.build()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
@@ -17,6 +18,7 @@ from trioflow.model.builder.vocabulary import On, Vocabulary
 from trioflow.model.data import DataObject, DataObjectReference, DataState, DataStoreReference, Property
 from trioflow.model.events import BoundaryEvent
 from trioflow.model.flow import Artifact, Association, FlowNode, LaneSet, SequenceFlow
+from trioflow.model.graph import elements_of
 
 __all__ = ["Path", "Scope", "SubProcessPath"]
 
@@ -28,7 +30,7 @@ class Scope(Vocabulary):
 
     def __init__(self, scope_id: str, document: Document, parent: Scope | None = None) -> None:
         self.id = scope_id
-        self.document = document
+        self._document = document
         self.parent = parent
         self._elements: list[BaseElement] = []
         self._nodes: dict[str, FlowNode] = {}
@@ -43,6 +45,11 @@ class Scope(Vocabulary):
     def scope(self) -> Scope:
         """Itself: nodes added here are not connected."""
         return self
+
+    @property
+    def document(self) -> Document:
+        """The document that this belongs to: there messages, signals, items and so on are declared."""
+        return self._document
 
     # -------------------------------------------------------------- nodes
 
@@ -88,7 +95,8 @@ class Scope(Vocabulary):
         """A boundary event at the activity ``host`` of this scope."""
         if not isinstance(self._require(host), Activity):
             raise ModelError(
-                f"The boundary event {node_id!r} cannot stand at {host!r}, a {self._nodes[host].tag}; attach it to an activity."
+                f"The boundary event {node_id!r} cannot stand at {host!r} ({self._nodes[host].tag}); "
+                f"attach it to an activity."
             )
         own = {"attached_to_ref": host, "cancel_activity": interrupting, "parallel_multiple": parallel}
         return self.place(BoundaryEvent, node_fields(node_id, options) | self._definitions(on) | own, options)
@@ -131,9 +139,7 @@ class Scope(Vocabulary):
         if condition is not None:
             raise ModelError(f"The default flow {flow_id!r} has a condition; leave one of the two out.")
         if not hasattr(self._nodes[source], "default"):
-            raise ModelError(
-                f"{source!r} is a {self._nodes[source].tag} and has no default flow; give conditions instead."
-            )
+            raise ModelError(f"{source!r} ({self._nodes[source].tag}) has no default flow; give conditions instead.")
         if source in self._defaults:
             raise ModelError(
                 f"{source!r} already has the default flow {self._defaults[source]!r}; it can have only one."
@@ -218,6 +224,8 @@ class Scope(Vocabulary):
     def add(self, element: BaseElement) -> None:
         """Add a ready element: a lane set, an artifact, a node or a flow that was made elsewhere."""
         self.document.take(element.id, element.tag)
+        for inner, _ in elements_of(element) if isinstance(element, SubProcess) else ():
+            self.document.take(inner.id, inner.tag)
         match element:
             case LaneSet():
                 self._lane_sets.append(element)
@@ -250,12 +258,12 @@ class Scope(Vocabulary):
 
     def content(self) -> dict[str, Any]:
         """The fields of the definition that this scope becomes."""
-        incoming: dict[str, tuple[str, ...]] = {}
-        outgoing: dict[str, tuple[str, ...]] = {}
+        incoming: dict[str, list[str]] = {}
+        outgoing: dict[str, list[str]] = {}
         for flow in self._elements:
             if isinstance(flow, SequenceFlow):
-                incoming[flow.target_ref] = (*incoming.get(flow.target_ref, ()), flow.id)
-                outgoing[flow.source_ref] = (*outgoing.get(flow.source_ref, ()), flow.id)
+                incoming.setdefault(flow.target_ref, []).append(flow.id)
+                outgoing.setdefault(flow.source_ref, []).append(flow.id)
         finished = (
             self._finished(element, incoming.get(element.id, ()), outgoing.get(element.id, ()))
             if isinstance(element, FlowNode)
@@ -268,8 +276,8 @@ class Scope(Vocabulary):
             "lane_sets": tuple(self._lane_sets),
         }
 
-    def _finished(self, node: FlowNode, incoming: tuple[str, ...], outgoing: tuple[str, ...]) -> FlowNode:
-        fields: dict[str, Any] = {"incoming": incoming, "outgoing": outgoing}
+    def _finished(self, node: FlowNode, incoming: Iterable[str], outgoing: Iterable[str]) -> FlowNode:
+        fields: dict[str, Any] = {"incoming": tuple(incoming), "outgoing": tuple(outgoing)}
         if node.id in self._defaults:
             fields["default"] = self._defaults[node.id]
         if isinstance(node, SubProcess) and node.id in self._inside:

@@ -15,7 +15,8 @@ from trioflow.model.activities import (
     StandardLoopCharacteristics,
 )
 from trioflow.model.checks.rule import Problem, Rule, Table
-from trioflow.model.checks.view import executable, kinds, nodes_of
+from trioflow.model.checks.view import each, executable, kinds, nodes_of
+from trioflow.model.common import ResourceRole
 from trioflow.model.events import EndEvent, StartEvent
 from trioflow.model.findings import Level
 from trioflow.model.graph import Graph
@@ -110,7 +111,9 @@ def receive_without_message(graph: Graph) -> Iterator[Problem]:
     """A receive task says which message."""
     for task in nodes_of(graph, ReceiveTask):
         if not task.message_ref and not task.operation_ref:
-            yield Problem(task, "It waits for a message, but no messageRef says which.", "Add a message and refer to it.")
+            yield Problem(
+                task, "It waits for a message, but no messageRef says which.", "Add a message and refer to it."
+            )
 
 
 def receive_start_with_incoming(graph: Graph) -> Iterator[Problem]:
@@ -118,7 +121,9 @@ def receive_start_with_incoming(graph: Graph) -> Iterator[Problem]:
     for task in nodes_of(graph, ReceiveTask):
         incoming = graph.incoming.get(task.id, ())
         if task.instantiate and incoming:
-            yield Problem(task, f"It instantiates and has the incoming flow {incoming[0].id!r}.", "Remove one of the two.")
+            yield Problem(
+                task, f"It instantiates and has the incoming flow {incoming[0].id!r}.", "Remove one of the two."
+            )
 
 
 def script_missing(graph: Graph) -> Iterator[Problem]:
@@ -133,6 +138,15 @@ def script_format_missing(graph: Graph) -> Iterator[Problem]:
     for task in nodes_of(graph, ScriptTask):
         if task.script and not task.script_format:
             yield Problem(task, "It has a script but no scriptFormat.", "Name the script's language.")
+
+
+def resource_role(graph: Graph) -> Iterator[Problem]:
+    """A role names a resource, with parameters, or has an assignment expression (10.3.1)."""
+    for role in each(graph, ResourceRole):
+        if role.resource_ref and role.assignment_expression is not None:
+            yield Problem(role, "It has both resourceRef and resourceAssignmentExpression.", "Keep one of the two.")
+        if role.parameter_bindings and not role.resource_ref:
+            yield Problem(role, "It binds parameters of a resource, but names none.", "Add the resourceRef.")
 
 
 # ------------------------------------------------------------------ calls
@@ -215,12 +229,13 @@ RULES: Table[Graph] = (
     Rule("receive-start-with-incoming", Level.ERROR, "10.3.3", receive_start_with_incoming),
     Rule("script-missing", Level.WARNING, "10.3.3", script_missing),
     Rule("script-format-missing", Level.VIOLATION, "10.3.3", script_format_missing),
+    Rule("resource-role", Level.VIOLATION, "10.3.1", resource_role),
     Rule("call-without-target", Level.ERROR, "10.3.6", call_without_target),
     Rule("call-target-wrong", Level.ERROR, "10.3.6", call_target_wrong),
     Rule("call-without-none-start", Level.ERROR, "10.5.2", call_without_none_start),
     Rule("ad-hoc-empty", Level.VIOLATION, "10.3.5", ad_hoc_empty),
     Rule("ad-hoc-start-or-end", Level.ERROR, "10.3.5", ad_hoc_start_or_end),
     Rule("public-executable", Level.VIOLATION, "10.2.1", public_executable),
-    Rule("not-executable", Level.WARNING, "10.2.1", not_executable),
+    Rule("process-not-executable", Level.WARNING, "10.2.1", not_executable),
 )
 """Rules about activities, and about the process as a whole."""

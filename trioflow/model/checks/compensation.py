@@ -36,7 +36,9 @@ def boundary_without_handler(graph: Graph) -> Iterator[Problem]:
     linked = {boundary.id for boundary, _ in compensation_handlers(graph)}
     for boundary in _boundaries(graph):
         if boundary.id not in linked:
-            yield Problem(boundary, "No association links it to an activity.", "Draw one to the activity that undoes it.")
+            yield Problem(
+                boundary, "No association links it to an activity.", "Draw one to the activity that undoes it."
+            )
 
 
 def boundary_with_several_handlers(graph: Graph) -> Iterator[Problem]:
@@ -56,7 +58,9 @@ def handler_unmarked(graph: Graph) -> Iterator[Problem]:
     for boundary, handler in compensation_handlers(graph):
         if not handler.is_for_compensation:
             yield Problem(
-                handler, f"It undoes {boundary.attached_to_ref!r}, but is not marked.", "Set isForCompensation to 'true'."
+                handler,
+                f"It undoes {boundary.attached_to_ref!r}, but is not marked.",
+                "Set isForCompensation to 'true'.",
             )
     for association in associations(graph):
         source, target = graph.nodes.get(association.source_ref), graph.nodes.get(association.target_ref)
@@ -83,7 +87,9 @@ def handler_unlinked(graph: Graph) -> Iterator[Problem]:
     for activity in nodes_of(graph, Activity):
         if activity.is_for_compensation and activity.id not in linked:
             yield Problem(
-                activity, "It is marked for compensation, but no boundary event is linked to it.", "Link one, or unmark it."
+                activity,
+                "It is marked for compensation, but no boundary event is linked to it.",
+                "Link one, or unmark it.",
             )
 
 

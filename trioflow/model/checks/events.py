@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
-from trioflow.model.activities import SubProcess, Transaction
+from trioflow.model.activities import ReceiveTask, SubProcess, Transaction
 from trioflow.model.base import BaseElement
 from trioflow.model.checks.rule import Problem, Rule, Table
-from trioflow.model.checks.view import described, executable, has_kind, is_event_sub_process, kinds, nodes_of
-from trioflow.model.common import Error, Escalation
+from trioflow.model.checks.view import described, executable, has_kind, is_event_sub_process, kinds, nodes_of, walk
+from trioflow.model.common import CorrelationKey, Error, Escalation
 from trioflow.model.events import (
     BoundaryEvent,
     CancelEventDefinition,
@@ -31,6 +31,8 @@ from trioflow.model.events import (
     TimerEventDefinition,
 )
 from trioflow.model.findings import Level
+from trioflow.model.flow import FlowNode
+from trioflow.model.gateways import EventBasedGateway
 from trioflow.model.graph import Graph
 
 __all__ = ["ALLOWED", "RULES", "place"]
@@ -40,7 +42,7 @@ SomeDefinition = TypeVar("SomeDefinition", bound=EventDefinition)
 
 _WAITS = frozenset({"message", "timer", "signal", "conditional"})
 
-ALLOWED: dict[str, frozenset[str]] = {
+ALLOWED: Mapping[str, frozenset[str]] = {
     "start event": _WAITS | {"none"},
     "start event of a sub-process": frozenset({"none"}),
     "interrupting start event of an event sub-process": _WAITS | {"error", "escalation", "compensation"},
@@ -49,9 +51,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "intermediate throw event": frozenset({"none", "message", "signal", "escalation", "compensation", "link"}),
     "interrupting boundary event": _WAITS | {"error", "escalation", "compensation", "cancel"},
     "non-interrupting boundary event": _WAITS | {"escalation", "compensation"},
-    "end event": frozenset(
-        {"none", "message", "signal", "error", "escalation", "compensation", "cancel", "terminate"}
-    ),
+    "end event": frozenset({"none", "message", "signal", "error", "escalation", "compensation", "cancel", "terminate"}),
 }
 """The table of ``semantics.md`` section 3: place of an event to the kinds it may have."""
 
@@ -86,9 +86,7 @@ def kind_misplaced(graph: Graph) -> Iterator[Problem]:
         where = place(graph, event)
         for kind in sorted(set(kinds(graph, event)) - ALLOWED[where]):
             what = "has no event definition" if kind == "none" else f"has the kind {kind!r}"
-            yield Problem(
-                event, f"The {where} {what}.", f"Give it one of: {', '.join(sorted(ALLOWED[where]))}."
-            )
+            yield Problem(event, f"The {where} {what}.", f"Give it one of: {', '.join(sorted(ALLOWED[where]))}.")
 
 
 def compensation_boundary_non_interrupting(graph: Graph) -> Iterator[Problem]:
@@ -116,8 +114,8 @@ def definition_unresolved(graph: Graph) -> Iterator[Problem]:
 def definition_shared(graph: Graph) -> Iterator[Problem]:
     """What a throw event defines is not used elsewhere (10.5.1)."""
     owners: dict[str, Event] = {}
-    for event in nodes_of(graph, ThrowEvent):
-        owners |= {definition.id: event for definition in event.event_definitions if definition.id}
+    for thrower in nodes_of(graph, ThrowEvent):
+        owners |= {definition.id: thrower for definition in thrower.event_definitions if definition.id}
     for event in nodes_of(graph, Event):
         for ref in event.event_definition_refs:
             if ref in owners:
@@ -132,29 +130,37 @@ def catch_without_message(graph: Graph) -> Iterator[Problem]:
     """A catching message event says which message."""
     for event, definition in _definitions(graph, CatchEvent, MessageEventDefinition):
         if not definition.message_ref and not definition.operation_ref:
-            yield Problem(event, "It waits for a message, but no messageRef says which.", "Add a message and refer to it.")
+            yield Problem(
+                event, "It waits for a message, but no messageRef says which.", "Add a message and refer to it."
+            )
 
 
 def throw_without_message(graph: Graph) -> Iterator[Problem]:
     """A throwing message event says which message, unless an extension says how it is carried out."""
     for event, definition in _definitions(graph, ThrowEvent, MessageEventDefinition):
-        extended = event.extensions or definition.extensions
-        if not definition.message_ref and not definition.operation_ref and not extended:
+        if not definition.message_ref and not definition.operation_ref and not _extended(event, definition):
             yield Problem(event, "It sends a message, but no messageRef says which.", "Add a message and refer to it.")
 
 
 def message_ref_missing(graph: Graph) -> Iterator[Problem]:
-    """In an executable process every message event names its message, whatever else it has (10.5.5)."""
+    """In an executable process a message event names its message, also where something else says it (10.5.5)."""
     for event, definition in _definitions(graph, Event, MessageEventDefinition):
-        if executable(graph) and not definition.message_ref:
+        says = definition.operation_ref or (isinstance(event, ThrowEvent) and _extended(event, definition))
+        if executable(graph) and not definition.message_ref and says:
             yield Problem(event, "Its message event definition has no messageRef.", "Add a message and refer to it.")
+
+
+def _extended(event: Event, definition: EventDefinition) -> bool:
+    return bool(event.extensions or definition.extensions)
 
 
 def operation_ref_missing(graph: Graph) -> Iterator[Problem]:
     """In an executable process every message event names its operation (10.5.5)."""
     for event, definition in _definitions(graph, Event, MessageEventDefinition):
         if executable(graph) and not definition.operation_ref:
-            yield Problem(event, "Its message event definition has no operationRef.", "Add an interface with an operation.")
+            yield Problem(
+                event, "Its message event definition has no operationRef.", "Add an interface with an operation."
+            )
 
 
 def signal_ref_missing(graph: Graph) -> Iterator[Problem]:
@@ -178,7 +184,9 @@ def escalation_code_missing(graph: Graph) -> Iterator[Problem]:
         escalation = graph.roots.get(definition.escalation_ref or "")
         if not isinstance(escalation, Escalation) or not escalation.escalation_code:
             yield Problem(
-                event, "It throws an escalation without escalationCode.", "Refer to an escalation with an escalationCode."
+                event,
+                "It throws an escalation without escalationCode.",
+                "Refer to an escalation with an escalationCode.",
             )
 
 
@@ -216,6 +224,37 @@ def parallel_multiple_alone(graph: Graph) -> Iterator[Problem]:
             yield Problem(
                 event, "It is parallelMultiple with fewer than two event definitions.", "Add one, or remove the mark."
             )
+
+
+def parallel_start_without_keys(graph: Graph) -> Iterator[Problem]:
+    """Messages that start one instance together need keys that bring them together (``semantics.md`` 7)."""
+    if any(isinstance(element, CorrelationKey) for element in walk(graph.definitions)):
+        return
+    for node in graph.nodes.values():
+        keyless = sum(not carrier.extensions.own("correlationKey") for carrier in _awaited_together(graph, node))
+        if keyless > 1:
+            yield Problem(
+                node,
+                f"It awaits {keyless} messages without keys for one instance.",
+                "Give each message a correlation key.",
+            )
+
+
+def _awaited_together(graph: Graph, node: FlowNode) -> Iterator[BaseElement]:
+    """What carries the key of each message that starts an instance together with others."""
+    if isinstance(node, StartEvent) and node.parallel_multiple and place(graph, node) == "start event":
+        yield from _messages(graph, node)
+    elif isinstance(node, EventBasedGateway) and node.instantiate and node.event_gateway_type == "Parallel":
+        for flow in graph.outgoing.get(node.id, ()):
+            yield from _messages(graph, graph.nodes[flow.target_ref])
+
+
+def _messages(graph: Graph, node: FlowNode) -> Iterator[BaseElement]:
+    if isinstance(node, ReceiveTask):
+        yield node
+    elif isinstance(node, Event):
+        found = graph.event_definitions(node)
+        yield from (definition for definition in found if isinstance(definition, MessageEventDefinition))
 
 
 # ------------------------------------------------------------------ transactions
@@ -298,6 +337,7 @@ RULES: Table[Graph] = (
     Rule("timer-not-one", Level.ERROR, "10.5.5", timer_not_one),
     Rule("condition-missing", Level.ERROR, "10.5.5", condition_missing),
     Rule("parallel-multiple-alone", Level.WARNING, "10.5.1", parallel_multiple_alone),
+    Rule("parallel-start-without-keys", Level.ERROR, "semantics.md 7", parallel_start_without_keys),
     Rule("cancel-outside-transaction", Level.ERROR, "10.5.6", cancel_outside_transaction),
     Rule("cancel-uncaught", Level.WARNING, "semantics.md 4", cancel_uncaught),
     Rule("event-sub-process-starts", Level.ERROR, "10.3.5", event_sub_process_starts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trioflow.model.activities import ReceiveTask
 from trioflow.model.checks.rule import Problem, Rule, Table
@@ -22,10 +22,10 @@ from trioflow.model.graph import Graph
 __all__ = ["RULES"]
 
 _ARMS = frozenset({"message", "timer", "signal", "conditional"})
-_PATTERNS = {
-    "Converging": (lambda incoming, outgoing: incoming > 1 and outgoing <= 1, "several flows in and at most one out"),
-    "Diverging": (lambda incoming, outgoing: incoming <= 1 and outgoing > 1, "at most one flow in and several out"),
-    "Mixed": (lambda incoming, outgoing: incoming > 1 and outgoing > 1, "several flows in and several out"),
+_DIRECTIONS: Mapping[str, str] = {
+    "Converging": "several flows in and at most one out",
+    "Diverging": "at most one flow in and several out",
+    "Mixed": "several flows in and several out",
 }
 
 
@@ -33,15 +33,19 @@ def direction_contradicted(graph: Graph) -> Iterator[Problem]:
     """A gateway's direction is what its flows say (10.6.1)."""
     for gateway in nodes_of(graph, Gateway):
         incoming, outgoing = _counts(graph, gateway)
-        if gateway.gateway_direction not in _PATTERNS:
-            continue
-        fits, wanted = _PATTERNS[gateway.gateway_direction]
-        if not fits(incoming, outgoing):
+        wanted = _DIRECTIONS.get(gateway.gateway_direction)
+        if wanted is not None and _direction(incoming, outgoing) != gateway.gateway_direction:
             yield Problem(
                 gateway,
                 f"It says {gateway.gateway_direction}, that is {wanted}, but has {incoming} in and {outgoing} out.",
                 "Correct its gatewayDirection, or its flows.",
             )
+
+
+def _direction(incoming: int, outgoing: int) -> str:
+    if outgoing > 1:
+        return "Mixed" if incoming > 1 else "Diverging"
+    return "Converging" if incoming > 1 else "Unspecified"
 
 
 def gateway_pointless(graph: Graph) -> Iterator[Problem]:
@@ -66,7 +70,9 @@ def condition_after_event_gateway(graph: Graph) -> Iterator[Problem]:
     """The events choose behind an event-based gateway, not conditions (10.6.6)."""
     for flow in _conditional(graph, EventBasedGateway):
         yield Problem(
-            flow, f"It has a condition, but leaves the event-based gateway {flow.source_ref!r}.", "Remove the condition."
+            flow,
+            f"It has a condition, but leaves the event-based gateway {flow.source_ref!r}.",
+            "Remove the condition.",
         )
 
 

@@ -83,19 +83,9 @@ def link_reference_wrong(graph: Graph) -> Iterator[Problem]:
             if partner is None or not same_scope or partner[1].name != definition.name:
                 yield Problem(
                     event,
-                    f"Its link {definition.name!r} names the partner {ref!r}, which is no link of that name in its scope.",
+                    f"Its link {definition.name!r} names the partner {ref!r}, no link of that name in its scope.",
                     "Correct the reference; a link does not leave its scope.",
                 )
-
-
-def link_reference_missing(graph: Graph) -> Iterator[Problem]:
-    """The standard wants a link to name its partners by id too; we go by name (10.5.5)."""
-    for event, definition in _links(graph, IntermediateCatchEvent):
-        if not definition.sources:
-            yield Problem(event, "Its link definition has no source element.", "Add a source for each throwing link.")
-    for thrower, definition in _links(graph, IntermediateThrowEvent):
-        if not definition.target:
-            yield Problem(thrower, "Its link definition has no target element.", "Add the target's id.")
 
 
 def _links(graph: Graph, kind: type[Event]) -> Iterator[tuple[Event, LinkEventDefinition]]:
@@ -113,6 +103,5 @@ RULES: Table[Graph] = (
     Rule("link-with-flow", Level.ERROR, "10.5.4", link_with_flow),
     Rule("link-mixed", Level.ERROR, "10.5.4", link_mixed),
     Rule("link-reference-wrong", Level.VIOLATION, "10.5.5", link_reference_wrong),
-    Rule("link-reference-missing", Level.WARNING, "10.5.5", link_reference_missing),
 )
 """Rules about links."""

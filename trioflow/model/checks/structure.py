@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trioflow.model.activities import Activity
-from trioflow.model.base import BaseElement
 from trioflow.model.checks.rule import Problem, Rule, Table
 from trioflow.model.checks.view import (
     containers,
@@ -31,7 +30,6 @@ from trioflow.model.events import (
 )
 from trioflow.model.findings import Level
 from trioflow.model.flow import FlowNode, SequenceFlow
-from trioflow.model.gateways import Gateway
 from trioflow.model.graph import Graph, elements_of
 
 __all__ = ["RULES"]
@@ -78,12 +76,18 @@ def flow_in_other_scope(graph: Graph) -> Iterator[Problem]:
 
 def flow_unlisted(graph: Graph) -> Iterator[Problem]:
     """Nodes list their flows (8.4.8)."""
+    # Sets, for a gateway with thousands of flows lists them all.
+    outgoing = {node.id: frozenset(node.outgoing) for node in graph.nodes.values()}
+    incoming = {node.id: frozenset(node.incoming) for node in graph.nodes.values()}
     for flow in _flows(graph):
-        source, target = graph.nodes.get(flow.source_ref), graph.nodes.get(flow.target_ref)
-        if source is not None and flow.id not in source.outgoing:
-            yield Problem(flow, f"Its source {source.id!r} does not list it as outgoing.", "Add the outgoing element.")
-        if target is not None and flow.id not in target.incoming:
-            yield Problem(flow, f"Its target {target.id!r} does not list it as incoming.", "Add the incoming element.")
+        if flow.id not in outgoing.get(flow.source_ref, (flow.id,)):
+            yield Problem(
+                flow, f"Its source {flow.source_ref!r} does not list it as outgoing.", "Add the outgoing element."
+            )
+        if flow.id not in incoming.get(flow.target_ref, (flow.id,)):
+            yield Problem(
+                flow, f"Its target {flow.target_ref!r} does not list it as incoming.", "Add the incoming element."
+            )
 
 
 def listed_flow_unknown(graph: Graph) -> Iterator[Problem]:
@@ -115,7 +119,7 @@ def lone_conditional_flow(graph: Graph) -> Iterator[Problem]:
         if len(outgoing) == 1 and outgoing[0].condition_expression is not None:
             yield Problem(
                 outgoing[0],
-                f"It is the only flow out of {activity.id!r} and has a condition: if that is false, the token is stuck.",
+                f"It is the only flow out of {activity.id!r} and has a condition: if it is false, nothing follows.",
                 "Add a default flow, or remove the condition.",
             )
 
@@ -146,9 +150,7 @@ def default_with_condition(graph: Graph) -> Iterator[Problem]:
     for node, flow_id in defaults(graph):
         flow = graph.flows.get(flow_id)
         if flow is not None and flow.condition_expression is not None:
-            yield Problem(
-                flow, f"It is the default flow of {node.id!r} and has a condition.", "Remove one of the two."
-            )
+            yield Problem(flow, f"It is the default flow of {node.id!r} and has a condition.", "Remove one of the two.")
 
 
 def _flows(graph: Graph) -> Iterator[SequenceFlow]:
@@ -179,7 +181,9 @@ def boundary_host_missing(graph: Graph) -> Iterator[Problem]:
         elif not isinstance(host, Activity):
             yield Problem(event, f"It is attached to {described(host)}, which is no activity.", remedy)
         elif graph.parent[host.id] != graph.parent[event.id]:
-            yield Problem(event, f"It stands in {graph.parent[event.id]!r}, its host in {graph.parent[host.id]!r}.", remedy)
+            yield Problem(
+                event, f"It stands in {graph.parent[event.id]!r}, its host in {graph.parent[host.id]!r}.", remedy
+            )
 
 
 def boundary_at_handler(graph: Graph) -> Iterator[Problem]:
@@ -203,7 +207,9 @@ def boundary_without_outgoing(graph: Graph) -> Iterator[Problem]:
     """A boundary event leads somewhere (10.5.4)."""
     for event in nodes_of(graph, BoundaryEvent):
         if not graph.outgoing.get(event.id) and not has_kind(graph, event, CompensateEventDefinition):
-            yield Problem(event, "It has no outgoing flow: its token ends at once.", "Connect it to what shall happen then.")
+            yield Problem(
+                event, "It has no outgoing flow: its token ends at once.", "Connect it to what shall happen then."
+            )
 
 
 # ------------------------------------------------------------------ starts and ends

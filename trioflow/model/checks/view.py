@@ -25,6 +25,7 @@ from trioflow.model.process import Process
 
 __all__ = [
     "associations",
+    "chosen",
     "compensation_handlers",
     "containers",
     "defaults",
@@ -33,6 +34,7 @@ __all__ = [
     "ends",
     "executable",
     "has_kind",
+    "in_ad_hoc",
     "instantiates",
     "is_event_sub_process",
     "is_link",
@@ -50,6 +52,8 @@ def walk(root: BaseElement) -> Iterator[BaseElement]:
     yield root
     for attribute in attrs.fields(type(root)):
         value = getattr(root, attribute.name)
+        if not value or isinstance(value, str):
+            continue
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, BaseElement):
                 yield from walk(part)

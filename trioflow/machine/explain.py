@@ -1,0 +1,316 @@
+"""Where the tokens of an instance are, and why each of them waits: what ``tokens()`` and ``explain()`` show.
+
+Both are projections of one state: they change nothing, and hold nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import assert_never
+
+from attrs import frozen
+
+from trioflow.machine.joins import missing
+from trioflow.machine.program import NodeProgram, Program
+from trioflow.machine.state import (
+    Join,
+    MessageWait,
+    RetryWait,
+    Scope,
+    State,
+    TaskWait,
+    TimerWait,
+    Track,
+    TrackState,
+)
+from trioflow.values import Value
+
+__all__ = [
+    "AtIncident",
+    "AtJoin",
+    "Explanation",
+    "ForMessage",
+    "ForRetry",
+    "ForTask",
+    "ForTimer",
+    "Hosting",
+    "MissingFlow",
+    "Ready",
+    "Reason",
+    "Running",
+    "Token",
+    "explain",
+    "tokens",
+]
+
+
+@frozen(kw_only=True)
+class Token:
+    """One live token.
+
+    ``scope``: the node ids of the scopes around it, outermost (the process) first.  ``state``: ``alive``, ``waiting`` or
+    ``incident``.  ``flow``: the sequence flow that it came by (empty: it started here).  ``parent``: the token that
+    it was forked from (0: none).
+    """
+
+    id: int
+    node: str
+    name: str
+    flow: str
+    scope: tuple[str, ...]
+    state: str
+    parent: int
+
+
+# ------------------------------------------------------------------ reasons
+
+
+@frozen
+class Ready:
+    """It has a step to make (the turn is pending)."""
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return "is about to enter it"
+
+
+@frozen
+class Running:
+    """Its step is executed."""
+
+    step: int
+    attempt: int
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"runs it (attempt {self.attempt})"
+
+
+@frozen
+class ForTimer:
+    """It waits for a deadline."""
+
+    deadline: datetime
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for the timer that is due at {self.deadline.isoformat()}"
+
+
+@frozen
+class ForMessage:
+    """It waits for a message; without a key any of that name will do."""
+
+    name: str
+    key: Value
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        key = "without a key" if self.key is None else f"with the key {self.key!r}"
+        return f"waits for the message {self.name!r} {key}"
+
+
+@frozen(kw_only=True)
+class ForTask:
+    """It waits for a person."""
+
+    task: int
+    owner: str | None
+    candidate_users: tuple[str, ...]
+    candidate_groups: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        if self.owner is not None:
+            return f"waits for {self.owner!r} to complete user task {self.task}"
+        users = [f"user {name!r}" for name in self.candidate_users]
+        groups = [f"group {name!r}" for name in self.candidate_groups]
+        return f"waits for somebody to claim user task {self.task} (open to {', '.join(users + groups) or 'everybody'})"
+
+
+@frozen
+class ForRetry:
+    """Its step failed and runs again."""
+
+    deadline: datetime
+    failure: str
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"runs again at {self.deadline.isoformat()}, because it failed: {self.failure}"
+
+
+@frozen
+class Hosting:
+    """Its sub-process holds tokens of its own."""
+
+    inside: int
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits until the {self.inside} token{'' if self.inside == 1 else 's'} inside it ended"
+
+
+@frozen
+class MissingFlow:
+    """A flow that a join misses; ``holder`` is the label of the node whose token can still come (None: nobody can)."""
+
+    flow: str
+    holder: str | None
+
+    @property
+    def text(self) -> str:
+        """The flow, and from where its token can come."""
+        origin = "no token can come" if self.holder is None else f"a token can come from {self.holder}"
+        return f"{self.flow} ({origin})"
+
+
+@frozen(kw_only=True)
+class AtJoin:
+    """It waits at a join for the tokens of other flows; ``incident``: the join is stuck."""
+
+    arrived: tuple[str, ...]
+    missing: tuple[MissingFlow, ...]
+    incident: int | None
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        stuck = "" if self.incident is None else f"; the join is stuck (incident {self.incident})"
+        misses = ", ".join(flow.text for flow in self.missing)
+        return f"waits at the join, which holds {', '.join(self.arrived)} and misses {misses}{stuck}"
+
+
+@frozen
+class AtIncident:
+    """An incident pins it."""
+
+    incident: int
+    kind: str
+    message: str
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it, in one line."""
+        return f"stands at incident {self.incident} ({self.kind}): {' '.join(self.message.split())}"
+
+
+Reason = Ready | Running | ForTimer | ForMessage | ForTask | ForRetry | Hosting | AtJoin | AtIncident
+
+
+@frozen(kw_only=True)
+class Explanation:
+    """Why one token is where it is; ``label`` is its node as a person knows it."""
+
+    token: Token
+    label: str
+    reason: Reason
+
+    @property
+    def text(self) -> str:
+        """One readable line."""
+        return f"token {self.token.id} at {self.label} {self.reason.text}"
+
+
+# ------------------------------------------------------------------ projections
+
+
+def tokens(program: Program, state: State) -> tuple[Token, ...]:
+    """The live tokens, oldest first."""
+    return tuple(_token(program, state, track) for track in state.tracks.values())
+
+
+def explain(program: Program, state: State) -> tuple[Explanation, ...]:
+    """Why each live token is where it is, oldest first."""
+    joins: dict[tuple[int, str], AtJoin] = {}
+    return tuple(
+        Explanation(
+            token=_token(program, state, track),
+            label=program.nodes[track.node].label,
+            reason=_reason(program, state, track, joins),
+        )
+        for track in state.tracks.values()
+    )
+
+
+_STATES = {TrackState.WAITING: "waiting", TrackState.INCIDENT: "incident"}
+
+
+def _token(program: Program, state: State, track: Track) -> Token:
+    path = [scope.node for scope in state.scope_chain(track.scope)]
+    return Token(
+        id=track.id,
+        node=track.node,
+        name=program.nodes[track.node].name,
+        flow=track.flow,
+        scope=tuple(reversed(path)),
+        state=_STATES.get(track.state, "alive"),
+        parent=track.parent,
+    )
+
+
+def _reason(program: Program, state: State, track: Track, joins: dict[tuple[int, str], AtJoin]) -> Reason:
+    match track.state:
+        case TrackState.READY | TrackState.ENDED:
+            return Ready()
+        case TrackState.EXECUTING:
+            return Running(track.step, track.attempt)
+        case TrackState.WAITING:
+            return _awaited(track)
+        case TrackState.JOINING:
+            return _at_join(program, state.scopes[track.scope], program.nodes[track.node], joins)
+        case TrackState.HOSTING:
+            return Hosting(sum(len(scope.tracks) for scope in track.hosted.values()))
+        case TrackState.INCIDENT:
+            assert track.incident is not None
+            return AtIncident(track.incident.id, track.incident.kind.value, track.incident.message)
+        case _:
+            assert_never(track.state)
+
+
+def _awaited(track: Track) -> Reason:
+    wait = track.wait
+    assert wait is not None
+    match wait:
+        case TimerWait():
+            return ForTimer(wait.deadline)
+        case MessageWait():
+            return ForMessage(wait.name, wait.key)
+        case TaskWait():
+            return ForTask(
+                task=wait.id,
+                owner=wait.owner,
+                candidate_users=wait.candidate_users,
+                candidate_groups=wait.candidate_groups,
+            )
+        case RetryWait():
+            return ForRetry(wait.deadline, wait.message)
+        case _:
+            assert_never(wait)
+
+
+def _at_join(program: Program, scope: Scope, node: NodeProgram, known: dict[tuple[int, str], AtJoin]) -> AtJoin:
+    """The reason of all that wait at this join, made once: there may be as many as it has flows."""
+    key = (scope.id, node.id)
+    if key not in known:
+        join = scope.joins[node.id]
+        known[key] = AtJoin(
+            arrived=tuple(flow.id for flow in node.incoming if flow.id in join.queues),
+            missing=tuple(_missing_flows(program, join, node)),
+            incident=None if join.incident is None else join.incident.id,
+        )
+    return known[key]
+
+
+def _missing_flows(program: Program, join: Join, node: NodeProgram) -> Iterator[MissingFlow]:
+    for flow in missing(join, node):
+        holder = join.holders.get(flow)
+        yield MissingFlow(flow, None if holder is None else program.nodes[holder].label)

@@ -1,0 +1,274 @@
+"""What must hold in every state: the invariants of ``architecture.md`` section 3, each checked from scratch.
+
+For tests, after every apply.  It costs the size of the state and trusts no index: what is derived is computed
+again from what is stored, and which joins are stuck is decided anew, by a search of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+
+from trioflow.facts import Status
+from trioflow.machine.program import NodeProgram, Program
+from trioflow.machine.state import Incident, IncidentState, Resume, Scope, State, Track, TrackState
+
+__all__ = ["violations"]
+
+_AT_REST = frozenset({TrackState.EXECUTING, TrackState.WAITING, TrackState.HOSTING, TrackState.INCIDENT})
+
+
+def violations(program: Program, state: State) -> list[str]:
+    """What is wrong with the state, a sentence each; empty: nothing.
+
+    A state whose turn is pending may hold tokens that are ready, and joins that were not looked at yet.
+    """
+    checks: tuple[Callable[[Program, State], Iterator[str]], ...] = (
+        _ids,
+        _references,
+        _places,
+        _waits,
+        _scopes,
+        _ends,
+        _tracks_of_scopes,
+        _queues,
+        _open_incidents,
+    )
+    found = [sentence for check in checks for sentence in check(program, state)]
+    if found or state.agenda:
+        return found
+    return [sentence for scope in state.scopes.values() for sentence in _holders(program, state, scope)]
+
+
+# ------------------------------------------------------------------ ids and references
+
+
+def _ids(program: Program, state: State) -> Iterator[str]:
+    tables = (state.scopes, state.tracks, state.waits, state.arrivals, state.incidents)
+    given = Counter(key for table in tables for key in table)
+    yield from (f"the id {key} is given {times} times" for key, times in given.items() if times > 1)
+    yield from (f"the id {key} is beyond the counter" for key in given if key > state.header.counter)
+    for table in tables:
+        if list(table) != sorted(table):
+            yield f"a table is not in the order of ids: {list(table)}"
+        yield from (f"entity {entity.id} stands under the key {key}" for key, entity in table.items() if entity.id != key)
+
+
+def _references(program: Program, state: State) -> Iterator[str]:
+    for track in state.tracks.values():
+        node = program.nodes.get(track.node)
+        scope = state.scopes.get(track.scope)
+        if node is None or scope is None:
+            yield f"track {track.id} stands at {track.node!r} in scope {track.scope}, which is not there"
+        elif node.container != scope.node:
+            yield f"track {track.id} stands at {track.node!r}, which is in {node.container!r}, not in {scope.node!r}"
+        elif track.flow and track.flow not in {flow.id for flow in node.incoming}:
+            yield f"track {track.id} came to {track.node!r} by {track.flow!r}, which does not lead there"
+    for scope_id, node_id in state.entries:
+        if scope_id not in state.scopes or node_id not in program.nodes:
+            yield f"entries are counted for {node_id!r} in scope {scope_id}, which is not there"
+
+
+# ------------------------------------------------------------------ invariants 1 and 3: one place each
+
+
+def _places(program: Program, state: State) -> Iterator[str]:
+    ready = Counter(track.id for track in state.agenda if track.state is TrackState.READY)
+    arrived = Counter(arrival.track for arrival in state.arrivals.values())
+    for track in state.tracks.values():
+        wanted = (
+            track.state is TrackState.READY,
+            track.state is TrackState.JOINING,
+            track.state is TrackState.WAITING,
+            track.state is TrackState.HOSTING,
+            track.state is TrackState.INCIDENT,
+        )
+        has = (
+            ready[track.id] == 1,
+            arrived[track.id] == 1,
+            track.wait is not None,
+            bool(track.hosted),
+            track.incident is not None,
+        )
+        if wanted != has:
+            yield f"track {track.id} is {track.state.value}, but (agenda, arrival, wait, scope, incident) are {has}"
+        if track.state is TrackState.EXECUTING and not (track.step and track.attempt and track.entry):
+            yield f"track {track.id} executes step {track.step}, attempt {track.attempt}, entry {track.entry}"
+        if track.state is TrackState.ENDED:
+            yield f"track {track.id} has ended and is still in the table"
+    yield from (f"track {key} waits at a join and is not there" for key in arrived if key not in state.tracks)
+
+
+def _waits(program: Program, state: State) -> Iterator[str]:
+    for wait in state.waits.values():
+        track = state.tracks.get(wait.track)
+        if track is None or track.wait is not wait:
+            yield f"wait {wait.id} belongs to track {wait.track}, which does not wait for it"
+    known = state.waits.keys()
+    parked = [track for track in state.tracks.values() if track.wait is not None]
+    yield from (f"track {track.id} waits for what is not in the table" for track in parked if track.wait.id not in known)  # type: ignore[union-attr]  # chosen just above
+
+
+def _open_incidents(program: Program, state: State) -> Iterator[str]:
+    for incident in state.open_incidents():
+        if incident.resume is Resume.JOIN:
+            scope = state.scopes.get(incident.scope)
+            join = None if scope is None else scope.joins.get(incident.node)
+            if join is None or join.incident is not incident:
+                yield f"incident {incident.id} is of the join {incident.node!r}, which does not know it"
+            continue
+        yield from _pinned(state, incident)
+
+
+def _pinned(state: State, incident: Incident) -> Iterator[str]:
+    track = state.tracks.get(incident.track)
+    if track is None or track.incident is not incident:
+        yield f"incident {incident.id} pins track {incident.track}, which does not know it"
+    elif (track.node, track.scope) != (incident.node, incident.scope):
+        yield f"incident {incident.id} is at {incident.node!r} and pins track {track.id} at {track.node!r}"
+
+
+# ------------------------------------------------------------------ invariants 1, 2 and 5: scopes and the end
+
+
+def _scopes(program: Program, state: State) -> Iterator[str]:
+    hosted: Counter[int] = Counter()
+    for scope in state.scopes.values():
+        if not scope.tracks and not state.is_terminal:
+            yield f"scope {scope.id} of {scope.node!r} holds no token and is still open"
+        if scope.host is None:
+            if scope.parent is not None or scope.node != program.key:
+                yield f"scope {scope.id} of {scope.node!r} has no host"
+            continue
+        hosted[scope.host] += 1
+        host = state.tracks.get(scope.host)
+        if host is None or host.hosted.get(scope.id) is not scope:
+            yield f"scope {scope.id} is hosted by track {scope.host}, which does not know it"
+        elif (host.scope, host.node) != (scope.parent, scope.node):
+            yield f"scope {scope.id} of {scope.node!r} is hosted at {host.node!r} in scope {host.scope}"
+    for track in state.tracks.values():
+        if len(track.hosted) != hosted[track.id]:
+            yield f"track {track.id} hosts {sorted(track.hosted)}, of which {hosted[track.id]} are there"
+
+
+def _ends(program: Program, state: State) -> Iterator[str]:
+    roots = [scope.id for scope in state.scopes.values() if scope.host is None]
+    if len(roots) > 1:
+        yield f"there are several root scopes: {roots}"
+    if state.status is Status.ACTIVE and (not roots or not state.tracks):
+        yield "the instance is active and has no live token"
+    if state.status is Status.CREATED and (roots or state.tracks):
+        yield "the instance was not started and has tokens"
+    if not state.is_terminal:
+        return
+    left = {
+        "tracks": list(state.tracks),
+        "waits": list(state.waits),
+        "arrivals": list(state.arrivals),
+        "scopes": [key for key in state.scopes if key not in roots],
+        "entries": list(state.entries),
+        "open incidents": [incident.id for incident in state.open_incidents()],
+        "agenda": list(state.agenda),
+        "unsettled": list(state.unsettled),
+    }
+    yield from (f"the instance has ended and still has {what}: {ids}" for what, ids in left.items() if ids)
+
+
+# ------------------------------------------------------------------ derived indexes
+
+
+def _tracks_of_scopes(program: Program, state: State) -> Iterator[str]:
+    for scope in state.scopes.values():
+        own = [track for track in state.tracks.values() if track.scope == scope.id]
+        if list(scope.tracks.values()) != own:
+            yield f"scope {scope.id} lists the tracks {list(scope.tracks)}, and holds {[track.id for track in own]}"
+        occupied = Counter(track.node for track in own if track.state in _AT_REST)
+        if scope.occupied != occupied:
+            yield f"scope {scope.id} counts {scope.occupied}, and holds {dict(occupied)}"
+
+
+def _queues(program: Program, state: State) -> Iterator[str]:
+    expected: dict[int, dict[str, dict[str, list[int]]]] = {scope_id: {} for scope_id in state.scopes}
+    for arrival in state.arrivals.values():
+        track = state.tracks.get(arrival.track)
+        if track is None or (track.scope, track.node, track.flow) != (arrival.scope, arrival.node, arrival.flow):
+            yield f"arrival {arrival.id} is not where its track {arrival.track} is"
+        joins = expected.setdefault(arrival.scope, {})
+        joins.setdefault(arrival.node, {}).setdefault(arrival.flow, []).append(arrival.id)
+    for scope in state.scopes.values():
+        queues = {
+            node_id: {flow: [arrival.id for arrival in queue] for flow, queue in join.queues.items()}
+            for node_id, join in scope.joins.items()
+        }
+        if queues != expected[scope.id]:
+            yield f"scope {scope.id} has the queues {queues}, and the arrivals {expected[scope.id]}"
+        yield from _unfired(program, scope)
+
+
+def _unfired(program: Program, scope: Scope) -> Iterator[str]:
+    for node_id, join in scope.joins.items():
+        flows = {flow.id for flow in program.nodes[node_id].incoming}
+        if flows <= join.queues.keys():
+            yield f"the join {node_id!r} in scope {scope.id} has a token from every flow and did not fire"
+
+
+# ------------------------------------------------------------------ invariant 2: stuck joins
+
+
+def _holders(program: Program, state: State, scope: Scope) -> Iterator[str]:
+    if state.unsettled or scope.vacated or scope.doubted:
+        yield f"the joins of scope {scope.id} were not looked at: {scope.vacated}, {list(scope.doubted)}"
+    held = {(join, flow, node) for node, pairs in scope.held.items() for join, flow in pairs}
+    kept = {(node, flow, holder) for node, join in scope.joins.items() for flow, holder in join.holders.items()}
+    if held != kept or not all(scope.held.values()):
+        yield f"scope {scope.id} holds back {sorted(held)}, and its joins remember {sorted(kept)}"
+    served = _served(program, scope)
+    for node_id, join in scope.joins.items():
+        node = program.nodes[node_id]
+        missing = {flow.id for flow in node.incoming} - join.queues.keys()
+        if (node_id in served) is (join.incident is not None):
+            yield f"the join {node_id!r} in scope {scope.id} {'can' if node_id in served else 'cannot'} fire, and has {join.incident}"
+        if not join.holders.keys() <= missing or (node_id in served and join.holders.keys() != missing):
+            yield f"the join {node_id!r} misses {sorted(missing)}, and remembers holders of {sorted(join.holders)}"
+        for flow, holder in join.holders.items():
+            if holder not in scope.occupied and holder not in served:
+                yield f"the join {node_id!r} counts for {flow!r} on {holder!r}, where no token can move"
+            if flow not in _reached(program, holder, node):
+                yield f"the join {node_id!r} counts for {flow!r} on {holder!r}, from where no way leads there"
+
+
+def _served(program: Program, scope: Scope) -> set[str]:
+    """The joins that can still fire: walked forwards from the tokens, where the machine walks backwards from the joins."""
+    served: set[str] = set()
+    while True:
+        sources = scope.occupied.keys() | served
+        more = {
+            node_id
+            for node_id, join in scope.joins.items()
+            if node_id not in served and _is_served(program, program.nodes[node_id], set(join.queues), sources)
+        }
+        if not more:
+            return served
+        served |= more
+
+
+def _is_served(program: Program, join: NodeProgram, arrived: set[str], sources: set[str]) -> bool:
+    reached = arrived.union(*(_reached(program, source, join) for source in sources))
+    return {flow.id for flow in join.incoming} <= reached
+
+
+def _reached(program: Program, start: str, join: NodeProgram) -> set[str]:
+    """The incoming flows of the join that a token at ``start`` can reach without passing the join."""
+    reached: set[str] = set()
+    if start == join.id:
+        return reached
+    seen = {start}
+    front = deque(seen)
+    while front:
+        for flow in program.nodes[front.popleft()].outgoing:
+            if flow.target == join.id:
+                reached.add(flow.id)
+            elif flow.target not in seen:
+                seen.add(flow.target)
+                front.append(flow.target)
+    return reached

@@ -1,0 +1,1 @@
+"""The Trio shell: engine, instance hosts, committer, timers, messages, recovery."""

@@ -1,0 +1,251 @@
+"""The residents: which instances this engine holds in memory, and how the others come here.
+
+An act for an instance that is not here claims it first, then hydrates it, then delivers; acts that come meanwhile
+wait in its entry.  One code path serves wake-on-trigger, restart and adoption.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, field
+
+from trioflow.checkpoint.records import Delivery
+from trioflow.checkpoint.recorder import Recorder
+from trioflow.errors import CorruptRecord, DefinitionNotFound, EngineBug, InstanceNotFound, OwnershipLost, StoreError, TrioflowError
+from trioflow.machine.apply import running_steps
+from trioflow.machine.derive import derive
+from trioflow.machine.events import MessageArrived, Reentered
+from trioflow.machine.program import Program
+from trioflow.machine.state import State
+from trioflow.machine.transition import Transition
+from trioflow.runtime.acts import Act
+from trioflow.runtime.host import Host, closed
+from trioflow.runtime.shell import LOGGER, Shell
+from trioflow.stores.port import Loaded
+
+if TYPE_CHECKING:
+    from trioflow.runtime.definitions import Programs
+    from trioflow.runtime.recovery import RecoveryReport
+
+__all__ = ["Residents"]
+
+MAX_FAILURES = 5
+"""Attempts to load an instance before it is quarantined."""
+
+
+@define(eq=False)
+class Entering:
+    """An instance on its way in: who asked for it waits here."""
+
+    instance_id: str
+    acts: deque[Act] = field(factory=deque)
+
+
+class Residents:
+    """Instances in memory, by id."""
+
+    def __init__(self, shell: Shell, programs: Programs, report: RecoveryReport) -> None:
+        self._shell = shell
+        self._programs = programs
+        self._report = report
+        self._entries: dict[str, Host | Entering] = {}
+        self._empty = trio.Event()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def host(self, instance_id: str) -> Host | None:
+        """The host, if the instance is resident."""
+        entry = self._entries.get(instance_id)
+        return entry if isinstance(entry, Host) else None
+
+    def holds(self, instance_id: str) -> bool:
+        """Whether the instance is resident, or on its way in."""
+        return instance_id in self._entries
+
+    # -------------------------------------------------------------- coming in
+
+    def create(self, program: Program, state: State, transition: Transition) -> Host:
+        """A new instance whose start has just been applied."""
+        recorder = Recorder(self._shell.documents, program)
+        host = Host(self._shell, program, state, recorder)
+        self._entries[host.instance_id] = host
+        host.begin((), first=transition)
+        self._shell.nursery.start_soon(host.run, name=host.instance_id)
+        return host
+
+    def deliver(self, instance_id: str, act: Act) -> None:
+        """Give an act to the instance, wherever it is; never waits.  Look-up and posting are one stretch."""
+        entry = self._entries.get(instance_id)
+        if isinstance(entry, Host):
+            entry.post(act)
+            return
+        if entry is None:
+            entry = self._entries[instance_id] = Entering(instance_id)
+            self._shell.nursery.start_soon(self._enter, entry)
+        entry.acts.append(act)
+
+    async def call(self, instance_id: str, act: Act) -> object:
+        """``deliver`` for a caller who waits for the answer, and for room at a busy instance."""
+        if self._shell.closing:
+            raise closed(instance_id)
+        host = self.host(instance_id)
+        if host is not None:
+            await host.admit()
+        assert act.reply is not None
+        self.deliver(instance_id, act)
+        return await act.reply.wait()
+
+    def deliver_all(self, deliveries: Iterable[Delivery]) -> None:
+        """Bring assigned messages to the waits that they were assigned to (a closing engine leaves them stored)."""
+        if self._shell.closing:
+            return
+        for delivery in deliveries:
+            self.deliver(delivery.instance_id, Act(self.arrival(delivery)))
+
+    def arrival(self, delivery: Delivery) -> MessageArrived:
+        """The event that a delivery is for its instance."""
+        payload = self._shell.documents.read_value(delivery.payload)
+        return MessageArrived(wait=delivery.wait_id, delivery=delivery.id, name=delivery.name, payload=payload)
+
+    async def _enter(self, entry: Entering) -> None:
+        """Claim, load, check, fold, derive; then deliver what waits."""
+        try:
+            loaded = await self._shell.store.claim(entry.instance_id, self._shell.owner)
+        except StoreError as error:
+            self._turn_away(entry, error)
+            return
+        if loaded is None:
+            await self._not_claimed(entry)
+            return
+        try:
+            host = await self._hydrate(loaded)
+        except Exception as error:
+            await self._not_loaded(entry, loaded, error)
+            return
+        self._entries[entry.instance_id] = host
+        for act in entry.acts:
+            host.post(act)
+        self._shell.nursery.start_soon(host.run, name=entry.instance_id)
+
+    async def _hydrate(self, loaded: Loaded) -> Host:
+        head = loaded.head
+        program = await self._programs.version(head.process_key, head.version)
+        if (program.digest, program.digest_algorithm) != (head.digest, head.digest_algorithm):
+            raise _Drifted(
+                f"process {head.process_key!r} version {head.version} has the shape {program.digest}, "
+                f"the instance was stored under {head.digest or 'none'}"
+            )
+        state = self._shell.documents.fold(loaded.pieces, instance_id=head.instance_id)
+        derive(program, state)
+        recorder = Recorder(self._shell.documents, program)
+        recorder.loaded(state, version=head.record_version, pieces=loaded.pieces)
+        host = Host(self._shell, program, state, recorder)
+        crashed = head.incarnation not in (0, self._shell.owner.incarnation)
+        if crashed:
+            host.post(Act(Reentered()))
+        host.begin(() if crashed else running_steps(state))
+        self._fact(head.instance_id, "instance-hydrated")
+        return host
+
+    async def _not_claimed(self, entry: Entering) -> None:
+        try:
+            head = await self._shell.store.head(entry.instance_id)
+        except StoreError as error:
+            self._turn_away(entry, error)
+            return
+        error: TrioflowError
+        if head is None:
+            error = InstanceNotFound(f"there is no instance {entry.instance_id!r}")
+        elif head.status.is_terminal:
+            error = InstanceNotFound(f"instance {entry.instance_id!r} has ended ({head.status.value})")
+        else:
+            error = OwnershipLost(f"instance {entry.instance_id!r} is held by the engine {head.owner!r}: try again there")
+        self._turn_away(entry, error)
+
+    async def _not_loaded(self, entry: Entering, loaded: Loaded, error: Exception) -> None:
+        """One bad record is one bad record: it is marked or counted, and everything else goes on."""
+        head, store, owner = loaded.head, self._shell.store, self._shell.owner
+        try:
+            if isinstance(error, _Drifted):
+                await store.mark_drift(head.instance_id, owner, str(error))
+                self._report.add("drifted", head.instance_id, str(error))
+            elif isinstance(error, DefinitionNotFound):
+                await store.release(head.instance_id, owner)
+                self._report.add("unknown definition", head.instance_id, str(error))
+            else:
+                await self._count_failure(head.instance_id, head.failures, error)
+        except StoreError as second:
+            LOGGER.error("instance %s could not be given back: %s", head.instance_id, second)
+        reason = EngineBug(f"instance {entry.instance_id!r} could not be loaded: {error}")
+        reason.__cause__ = error
+        self._turn_away(entry, error if isinstance(error, CorruptRecord | _Drifted | DefinitionNotFound) else reason)
+
+    async def _count_failure(self, instance_id: str, failures: int, error: Exception | str) -> None:
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        retry_at = None if failures + 1 >= MAX_FAILURES else self._shell.store.now() + timedelta(seconds=2.0**failures)
+        await self._shell.store.release(instance_id, self._shell.owner, failure=text, retry_at=retry_at)
+        kind = "quarantined" if retry_at is None else "failed"
+        self._report.add(kind, instance_id, text)
+        LOGGER.error("instance %s %s: %s", instance_id, kind, text, exc_info=error if isinstance(error, Exception) else None)
+
+    def _turn_away(self, entry: Entering, error: Exception) -> None:
+        self._entries.pop(entry.instance_id, None)
+        for act in entry.acts:
+            if act.reply is not None:
+                act.reply.fail(error)
+        self._check_empty()
+
+    # -------------------------------------------------------------- going out
+
+    def left(self, host: Host, leftovers: list[Act]) -> None:
+        """A host has ended.  Who came meanwhile is delivered again: the instance is claimed and hydrated for it."""
+        if self._entries.get(host.instance_id) is host:
+            del self._entries[host.instance_id]
+        for act in leftovers:
+            if self._shell.closing:
+                if act.reply is not None:
+                    act.reply.fail(closed(host.instance_id))
+            else:
+                self.deliver(host.instance_id, act)
+        self._check_empty()
+
+    def lost(self, host: Host, failure: str) -> None:
+        """A host gave its instance up without storing; with ``failure`` that is counted in the store."""
+        if failure:
+            self._shell.nursery.start_soon(self._count_loss, host.instance_id, failure)
+
+    async def _count_loss(self, instance_id: str, failure: str) -> None:
+        try:
+            head = await self._shell.store.head(instance_id)
+            if head is not None:
+                await self._count_failure(instance_id, head.failures, failure)
+        except StoreError as error:
+            LOGGER.error("instance %s could not be given back: %s", instance_id, error)
+
+    async def closed(self) -> None:
+        """Wait until no instance is resident any more (the engine closes)."""
+        while self._entries:
+            self._empty = trio.Event()
+            await self._empty.wait()
+
+    def hosts(self) -> list[Host]:
+        """All hosts, as they are now."""
+        return [entry for entry in self._entries.values() if isinstance(entry, Host)]
+
+    def _check_empty(self) -> None:
+        if not self._entries:
+            self._empty.set()
+
+    def _fact(self, instance_id: str, kind: str) -> None:
+        if self._shell.observers:
+            self._shell.observers.publish(instance_id, self._shell.store.now(), ((kind, "", 0, {}),))
+
+
+class _Drifted(TrioflowError):
+    """The stored shape is not the definition's."""

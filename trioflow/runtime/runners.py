@@ -1,0 +1,217 @@
+"""Track tasks: each executes the steps of one track, one after the other, and reports.
+
+A task stays with its track and is handed its next step; it ends when the track parks or ends.  All that user code can
+do (raise, return rubbish, be cancelled) becomes an event here; only what must stop the program passes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import trio
+from outcome import Value
+
+from trioflow.errors import BpmnError, ExpressionError, InvalidRequest
+from trioflow.machine.behaviours.tasks import HandlerTask, ScriptBehaviour
+from trioflow.machine.data import ScopeView
+from trioflow.machine.events import ActivityCompleted, ActivityFailed, ErrorThrown, Event, Failure
+from trioflow.machine.program import NodeProgram
+from trioflow.machine.state import IncidentKind, Track
+from trioflow.machine.transition import Run
+from trioflow.runtime.handlers import Handler
+from trioflow.runtime.shell import LOGGER
+from trioflow.runtime.work import Work, idempotency_key, inputs_of
+
+if TYPE_CHECKING:
+    from trioflow.runtime.host import Host
+
+__all__ = ["Runner"]
+
+
+
+class Runner:
+    """The task of one track.  ``busy``: it executes a step whose report has not been applied yet."""
+
+    __slots__ = ("_host", "_next", "_scope", "_task", "busy", "track")
+
+    def __init__(self, host: Host, track: int, run: Run) -> None:
+        self.track = track
+        self.busy = True
+        self._host = host
+        self._next: Run | None = run
+        self._scope = trio.CancelScope()
+        self._task: trio.lowlevel.Task | None = None
+
+    async def __call__(self) -> None:
+        """Execute steps until there is no next one; then say that the task has ended."""
+        try:
+            with self._scope:
+                while (run := self._next) is not None:
+                    report = await self._execute(run)
+                    self.busy = False
+                    self._host.report(report)
+                    await self._idle()
+        except Exception as error:
+            if not self._scope.cancel_called:
+                raise
+            # What a cancelled step raised while it cleaned up: its outcome is not wanted any more.
+            LOGGER.warning("a cancelled step of %s raised %r", self._host.instance_id, error)
+        finally:
+            self._host.runner_ended(self)
+
+    def hand(self, run: Run) -> None:
+        """Give the task its next step."""
+        self.busy = True
+        self._wake(run)
+
+    def dismiss(self) -> None:
+        """There is no next step: the task ends."""
+        self._wake(None)
+
+    def cancel(self) -> None:
+        """Cancel the step; what it still returns is dropped."""
+        self._scope.cancel()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was told to stop."""
+        return self._scope.cancel_called
+
+    def _wake(self, run: Run | None) -> None:
+        self._next = run
+        if self._task is not None:
+            task, self._task = self._task, None
+            trio.lowlevel.reschedule(task, Value(None))
+
+    async def _idle(self) -> None:
+        self._next = None
+        self._task = trio.lowlevel.current_task()
+
+        def abort(_: Any) -> trio.lowlevel.Abort:
+            self._task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    # -------------------------------------------------------------- one step
+
+    async def _execute(self, run: Run) -> Event | None:
+        host = self._host
+        track = host.state.tracks.get(run.track)
+        if track is None or track.step != run.step:
+            return None
+        node = host.program.nodes[track.node]
+        attempt = track.attempt
+        try:
+            outputs = await self._call(track, node)
+        except BpmnError as error:
+            return _thrown(run, error)
+        except ExpressionError as error:
+            return ActivityFailed(track=run.track, step=run.step, failure=_failure(IncidentKind.SCRIPT, error))
+        except _NoHandler as error:
+            return ActivityFailed(track=run.track, step=run.step, failure=_failure(IncidentKind.MISSING_HANDLER, error))
+        except Exception as error:
+            business = _only_bpmn_error(error)
+            if business is not None:
+                return _thrown(run, business)
+            if self._scope.cancel_called:
+                raise
+            return self._failed(run, node, error, attempt)
+        return ActivityCompleted(run.track, run.step, outputs)
+
+    async def _call(self, track: Track, node: NodeProgram) -> Mapping[str, Any]:
+        behaviour = node.behaviour
+        if isinstance(behaviour, HandlerTask):
+            handler = self._host.shell.handlers.get(behaviour.handler)
+            if handler is None:
+                raise _NoHandler(
+                    f"{node.label} calls the handler {behaviour.handler!r}, which this engine does not have; "
+                    f"open the engine with it, then retry"
+                )
+            return _checked(await self._handle(handler, self._work(handler, track, node)), handler, node)
+        assert isinstance(behaviour, ScriptBehaviour)
+        assigned = behaviour.script.run(ScopeView(self._host.state, track.scope), self._host.state.header.now)
+        return await assigned if inspect.isawaitable(assigned) else assigned
+
+    def _work(self, handler: Handler, track: Track, node: NodeProgram) -> Work:
+        host = self._host
+        data: Mapping[str, Any] = inputs_of(host.state, track, host.shell.codec)
+        if not handler.is_async and not handler.inline:
+            data = dict(data)  # a thread must not look into what the owner changes meanwhile
+        inputs = data if handler.inputs is None else host.shell.codec.structure(dict(data), handler.inputs)
+        identity = host.state.identity
+        return Work(
+            inputs=inputs,
+            data=data,
+            attempt=track.attempt,
+            idempotency_key=idempotency_key(host.state, track),
+            instance_id=identity.instance_id,
+            process_key=identity.process_key,
+            node_id=node.id,
+            business_key=identity.business_key,
+        )
+
+    async def _handle(self, handler: Handler, work: Work) -> Any:
+        if handler.limiter is None:
+            return await self._run(handler, work)
+        async with handler.limiter:
+            return await self._run(handler, work)
+
+    async def _run(self, handler: Handler, work: Work) -> Any:
+        if handler.is_async:
+            return await handler.function(work)
+        if handler.inline:
+            return handler.function(work)
+        shell = self._host.shell
+        with shell.clock.held():
+            return await trio.to_thread.run_sync(
+                handler.function, work, limiter=shell.threads, abandon_on_cancel=True
+            )
+
+    def _failed(self, run: Run, node: NodeProgram, error: Exception, attempt: int) -> ActivityFailed:
+        handler = self._host.shell.handlers.get(getattr(node.behaviour, "handler", ""))
+        retry = (handler.retry if handler is not None else None) or self._host.shell.retry
+        failure = _failure(IncidentKind.HANDLER_FAILURE, error, where=node.label)
+        return ActivityFailed(track=run.track, step=run.step, failure=failure, retry_in=retry.after(attempt))
+
+
+class _NoHandler(InvalidRequest):
+    """The engine lacks the handler."""
+
+
+def _checked(outputs: Any, handler: Handler, node: NodeProgram) -> Mapping[str, Any]:
+    if outputs is None:
+        return {}
+    if isinstance(outputs, Mapping):
+        return outputs
+    raise InvalidRequest(
+        f"the handler {handler.name!r} of {node.label} returned {outputs!r} ({type(outputs).__name__}); "
+        f"return a dict of outputs by name, or None"
+    )
+
+
+def _thrown(run: Run, error: BpmnError) -> ErrorThrown:
+    return ErrorThrown(
+        track=run.track, step=run.step, code=error.code, message=str(error), variables=error.variables
+    )
+
+
+def _only_bpmn_error(error: BaseException) -> BpmnError | None:
+    """The one BPMN error that an exception group consists of, at any depth."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error if isinstance(error, BpmnError) else None
+
+
+def _failure(kind: IncidentKind, error: BaseException, *, where: str = "") -> Failure:
+    message = f"{type(error).__name__}: {error}" if where else str(error)
+    return Failure(kind=kind, message=message, causes=_causes(error))
+
+
+def _causes(error: BaseException) -> tuple[str, ...]:
+    """The traceback of the error and of what caused it, outermost first; bounded, because it is stored."""
+    text = "".join(traceback.format_exception(error, limit=-20, chain=True))
+    return (text[-16_000:],)
