@@ -103,14 +103,17 @@ class Recorder:
         self.version += 1
         return item
 
-    def loaded(self, state: State, *, version: int, pieces: tuple[bytes, ...]) -> None:
-        """The state was folded from these pieces, and its row has this version."""
+    def loaded(self, state: State, *, version: int, pieces: tuple[bytes, ...], failed: bool = False) -> None:
+        """The state was folded from these pieces, and its row has this version.
+
+        ``failed``: attempts to load it had failed before, so the store has it in the index as due for another one.
+        """
         self.version = version
         self.indexed = state.header.counter
         self.slots = len(pieces)
         self.base = len(pieces[0])
         self.tail = sum(map(len, pieces[1:]))
-        self.resumes = any(track.state is TrackState.EXECUTING for track in state.tracks.values())
+        self.resumes = failed or any(track.state is TrackState.EXECUTING for track in state.tracks.values())
 
     def take(self, state: State, *, written: bool) -> None:
         """All that was touched is in an item now; or it need not be, because the next piece is a base."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import trio
 from attrs import define
 
 from trioflow.machine.events import Event
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
+from trioflow.runtime.parking import Berth
 
 __all__ = ["Act", "Reply"]
 
@@ -18,28 +18,31 @@ __all__ = ["Act", "Reply"]
 class Reply:
     """An answer that one task waits for and another gives, once."""
 
-    __slots__ = ("_done", "_error", "_value")
+    __slots__ = ("_berth", "_done", "_error", "_value")
 
     def __init__(self) -> None:
-        self._done = trio.Event()
+        self._berth = Berth()
+        self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
 
     def give(self, value: Any = None) -> None:
         """Answer with a value; a second answer is ignored."""
-        if not self._done.is_set():
+        if not self._done:
+            self._done = True
             self._value = value
-            self._done.set()
+            self._berth.wake()
 
     def fail(self, error: BaseException) -> None:
         """Answer with an error; a second answer is ignored."""
-        if not self._done.is_set():
+        if not self._done:
+            self._done = True
             self._error = error
-            self._done.set()
+            self._berth.wake()
 
     async def wait(self) -> Any:
-        """The value, or the error raised.  Cancelling gives up the answer, not the act."""
-        await self._done.wait()
+        """The value, or the error raised; for one task.  Cancelling gives up the answer, not the act."""
+        await self._berth.sleep()
         if self._error is not None:
             raise self._error
         return self._value

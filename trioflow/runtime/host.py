@@ -16,14 +16,15 @@ from attrs import define
 
 from trioflow.checkpoint.records import Item
 from trioflow.checkpoint.recorder import Recorder
-from trioflow.errors import EngineBug, EngineClosed, InvalidRequest, OwnershipLost
+from trioflow.errors import EngineBug, EngineClosed, InvalidRequest, OwnershipLost, StoreError, TrioflowError
 from trioflow.facts import RawFact
 from trioflow.machine.apply import advance, apply
 from trioflow.machine.events import Event, MessageArrived
 from trioflow.machine.program import Program
-from trioflow.machine.state import IncidentState, State, TrackState
-from trioflow.machine.transition import Effect, Ended, Run, Stop, Transition
+from trioflow.machine.state import State, TrackState
+from trioflow.machine.transition import Effect, Run, Stop, Transition
 from trioflow.runtime.acts import Act, Reply
+from trioflow.runtime.parking import Berth
 from trioflow.runtime.runners import Runner
 from trioflow.runtime.shell import LOGGER, Shell
 from trioflow.stores.port import Answer, Outcome
@@ -54,17 +55,23 @@ class Host:
         self.instance_id = state.identity.instance_id
         self.is_lost = False
         """Ownership was lost or the state was thrown away: nothing of it is stored any more."""
+        self.reload = False
+        """After it was given up, it is to be loaded again at its last commit."""
         self.seq = 0
         self.stored = 0
         self._captured = 0
         self._leaving = False
         self._gone = False
         self._dirty = False
+        self._volatile = shell.store.volatile
+        self._logged = state.header.counter
         self._calls = 0
         self._busy = 0
         self._room: trio.Event | None = None
         self._inbox: deque[Act | Event | None] = deque()
-        self._sleeper: trio.Event | None = None
+        self._berth = Berth()
+        self._awake = True
+        """The owner is at work, or has been woken: it will look at everything before it sleeps."""
         self._runners: dict[int, Runner] = {}
         self._waiting: deque[tuple[int, deque[Effect]]] = deque()
         self._blocked: list[Blocked] = []
@@ -128,9 +135,9 @@ class Host:
         self._wake()
 
     def _wake(self) -> None:
-        if self._sleeper is not None:
-            self._sleeper.set()
-            self._sleeper = None
+        if not self._awake:
+            self._awake = True
+            self._berth.wake()
 
     # -------------------------------------------------------------- the owner task
 
@@ -158,18 +165,17 @@ class Host:
 
     async def _own(self) -> None:
         while not self._gone:
-            await self._finish_turn()
             while self._inbox and not self._leaving:
+                if self.state.agenda:
+                    await self._finish_turn()
                 self._take(self._inbox.popleft())
+            if self.state.agenda:
                 await self._finish_turn()
+                continue
             self._settle()
-            if self._gone:
-                return
-            if not self._inbox or self._leaving:
-                self._sleeper = trio.Event()
-                await self._sleeper.wait()
-            else:
-                await trio.lowlevel.checkpoint()
+            if not self._gone:
+                self._awake = False
+                await self._berth.sleep()
 
     async def _finish_turn(self) -> None:
         """Work off an agenda that outlasted its budget; others run in between."""
@@ -221,7 +227,8 @@ class Host:
                 reply.fail(InvalidRequest(transition.refusal))
             return
         self._absorb(transition)
-        self._perform(deque(transition.effects), self.seq)
+        if transition.effects:
+            self._perform(deque(transition.effects), self.seq)
         if reply is not None:
             declined = isinstance(event, MessageArrived) and event.delivery in transition.declined
             self._reply_when_stored(reply, not declined)
@@ -241,7 +248,11 @@ class Host:
         bug.__cause__ = error
         if reply is not None:
             reply.fail(bug)
-        self.lose(bug, failure="" if reply is not None else f"{type(error).__name__}: {error}")
+        if reply is not None and not self._volatile:
+            self.reload = True  # a caller's act is refused to him, and not counted against the instance
+            self.lose(bug)
+        else:
+            self.lose(bug, failure=f"{type(error).__name__}: {error}")
 
     # -------------------------------------------------------------- what a transition leads to
 
@@ -249,39 +260,39 @@ class Host:
         self.seq += 1
         self._consumed += transition.consumed
         self._declined += transition.declined
-        if transition.facts:
-            self._note(transition.facts)
-        if not self.shell.store.volatile:
+        state = self.state
+        if state.incidents.touched:
+            self._log_incidents()
+        if self.shell.observers:
+            self._observe(transition.facts)
+        if not self._volatile:
             self._mark_dirty()
             return
-        waits, incidents = self.state.waits.touched, self.state.incidents.touched
-        if self.state.is_terminal:
+        if state.is_terminal:
             return  # its last item is its release, once its tasks have ended
-        if waits or incidents or self._consumed or self._declined or not self.recorder.version:
+        if state.waits.touched or state.incidents.touched or self._consumed or self._declined or not self.recorder.version:
             self._commit_now(release=False)
-        elif len(self.state.tracks.touched) > MANY_MARKS:
-            self.recorder.take(self.state, written=False)
+        elif len(state.tracks.touched) > MANY_MARKS:
+            self.recorder.take(state, written=False)
         self.stored = self.seq
 
-    def _note(self, facts: list[RawFact]) -> None:
-        for kind, node_id, _, details in facts:
-            if kind == "incident-opened":
-                self._log_incident(node_id, details["incident"])
-        if self.shell.observers:
-            if self.shell.store.volatile:
-                self.shell.observers.publish(self.instance_id, self.state.header.now, facts)
-            else:
-                self._facts.append((self.seq, facts))
+    def _observe(self, facts: list[RawFact]) -> None:
+        if self._volatile:
+            self.shell.observers.publish(self.instance_id, self.state.header.now, facts)
+        else:
+            self._facts.append((self.seq, facts))
 
-    def _log_incident(self, node_id: str, incident_id: int) -> None:
-        incident = self.state.incidents.get(incident_id)
-        if incident is None or incident.state is not IncidentState.OPEN:
-            return
-        causes = "\n" + "\n".join(incident.causes) if incident.causes else ""
-        LOGGER.error(
-            "incident %d (%s) of instance %s at %s: %s%s",
-            incident.id, incident.kind.value, self.instance_id, node_id, incident.message, causes.rstrip(),
-        )  # fmt: skip
+    def _log_incidents(self) -> None:
+        """A newcomer sees at once what went wrong, with the traceback."""
+        for incident in self.state.incidents.touched.values():
+            if incident.id <= self._logged or incident.id not in self.state.incidents:
+                continue
+            self._logged = incident.id
+            causes = "\n" + "\n".join(incident.causes).rstrip() if incident.causes else ""
+            LOGGER.error(
+                "incident %d (%s) of instance %s at %s: %s%s",
+                incident.id, incident.kind.value, self.instance_id, incident.node, incident.message, causes,
+            )  # fmt: skip
 
     def _reply_when_stored(self, reply: Reply, value: object) -> None:
         if self.stored >= self.seq:
@@ -308,8 +319,6 @@ class Host:
                     self._waiting.append((seq, deque((effect,))))
                 else:
                     self._start(effect)
-            else:
-                assert isinstance(effect, Ended)
 
     def _start(self, run: Run) -> None:
         track = self.state.tracks.get(run.track)
@@ -340,7 +349,7 @@ class Host:
             return
         if not self.is_quiet:
             return
-        if self.shell.store.volatile:
+        if self._volatile:
             self._commit_now(release=True)
         else:
             self._mark_dirty()
@@ -388,7 +397,7 @@ class Host:
     def committed(self, item: Item, outcome: Outcome) -> None:
         """The answer to a commit: perform what waited for it, answer who waited for it, or give up."""
         if outcome.answer is not Answer.STORED:
-            self._not_stored(outcome.answer)
+            self._not_stored(outcome)
             return
         self.stored = max(self.stored, self._captured)
         self.shell.timers.stored(item)
@@ -403,7 +412,7 @@ class Host:
         if self._leaving:
             self._gone = True
             self._wake()
-        elif self.is_quiet and not self.shell.store.volatile:
+        elif self.is_quiet and not self._volatile:
             self._mark_dirty()  # what has just been answered was the last thing to do
 
     def _publish(self) -> None:
@@ -413,12 +422,16 @@ class Host:
         if self.shell.watchers.watches(self.instance_id) and self.final_state is not None:
             self.shell.watchers.notify(self.instance_id, self.state)
 
-    def _not_stored(self, answer: Answer) -> None:
-        if answer is Answer.EXISTS:
-            self.lose(_Exists(f"there is an instance {self.instance_id!r} already"))
+    def _not_stored(self, outcome: Outcome) -> None:
+        error: TrioflowError
+        if outcome.answer is Answer.EXISTS:
+            error = InvalidRequest(f"there is an instance {self.instance_id!r} already")
+        elif outcome.answer is Answer.REFUSED:
+            error = StoreError(f"the store cannot hold instance {self.instance_id!r}: {outcome.reason}")
         else:
-            LOGGER.warning("instance %s: not stored (%s); this engine does not own it any more", self.instance_id, answer.value)
-            self.lose(_lost(self.instance_id))
+            error = _lost(self.instance_id)
+        LOGGER.warning("instance %s was not stored (%s): %s", self.instance_id, outcome.answer.value, error)
+        self.lose(error)
 
     def lose(self, error: Exception, *, failure: str = "") -> None:
         """Give the instance up without storing anything: tasks are cancelled, callers get the error."""
@@ -455,10 +468,6 @@ class Host:
         acts = [entry for entry in self._inbox if isinstance(entry, Act)]
         self._inbox.clear()
         return acts
-
-
-class _Exists(InvalidRequest):
-    """An instance of that id exists."""
 
 
 def _lost(instance_id: str) -> OwnershipLost:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
-from trioflow.checkpoint.records import Delivery
-from trioflow.checkpoint.recorder import Recorder
+from trioflow.checkpoint.records import Delivery, InstanceHead, TimerRow
+from trioflow.checkpoint.recorder import RESUME, Recorder
 from trioflow.errors import CorruptRecord, DefinitionNotFound, EngineBug, InstanceNotFound, OwnershipLost, StoreError, TrioflowError
 from trioflow.machine.apply import running_steps
 from trioflow.machine.derive import derive
@@ -144,12 +144,12 @@ class Residents:
         state = self._shell.documents.fold(loaded.pieces, instance_id=head.instance_id)
         derive(program, state)
         recorder = Recorder(self._shell.documents, program)
-        recorder.loaded(state, version=head.record_version, pieces=loaded.pieces)
+        recorder.loaded(state, version=head.record_version, pieces=loaded.pieces, failed=bool(head.failures))
         host = Host(self._shell, program, state, recorder)
-        crashed = head.incarnation not in (0, self._shell.owner.incarnation)
-        if crashed:
+        if loaded.abandoned:
             host.post(Act(Reentered()))
-        host.begin(() if crashed else running_steps(state))
+        else:
+            host.begin(running_steps(state))
         self._fact(head.instance_id, "instance-hydrated")
         return host
 
@@ -159,14 +159,7 @@ class Residents:
         except StoreError as error:
             self._turn_away(entry, error)
             return
-        error: TrioflowError
-        if head is None:
-            error = InstanceNotFound(f"there is no instance {entry.instance_id!r}")
-        elif head.status.is_terminal:
-            error = InstanceNotFound(f"instance {entry.instance_id!r} has ended ({head.status.value})")
-        else:
-            error = OwnershipLost(f"instance {entry.instance_id!r} is held by the engine {head.owner!r}: try again there")
-        self._turn_away(entry, error)
+        self._turn_away(entry, _why_not(entry.instance_id, head))
 
     async def _not_loaded(self, entry: Entering, loaded: Loaded, error: Exception) -> None:
         """One bad record is one bad record: it is marked or counted, and everything else goes on."""
@@ -188,8 +181,11 @@ class Residents:
 
     async def _count_failure(self, instance_id: str, failures: int, error: Exception | str) -> None:
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        retry_at = None if failures + 1 >= MAX_FAILURES else self._shell.store.now() + timedelta(seconds=2.0**failures)
+        final = self._shell.store.volatile or failures + 1 >= MAX_FAILURES
+        retry_at = None if final else self._shell.store.now() + timedelta(seconds=2.0**failures)
         await self._shell.store.release(instance_id, self._shell.owner, failure=text, retry_at=retry_at)
+        if retry_at is not None:
+            self._shell.timers.push(TimerRow(instance_id, RESUME, retry_at))
         kind = "quarantined" if retry_at is None else "failed"
         self._report.add(kind, instance_id, text)
         LOGGER.error("instance %s %s: %s", instance_id, kind, text, exc_info=error if isinstance(error, Exception) else None)
@@ -213,6 +209,8 @@ class Residents:
                     act.reply.fail(closed(host.instance_id))
             else:
                 self.deliver(host.instance_id, act)
+        if host.reload and not self._shell.closing:
+            self.deliver(host.instance_id, Act())
         self._check_empty()
 
     def lost(self, host: Host, failure: str) -> None:
@@ -245,6 +243,14 @@ class Residents:
     def _fact(self, instance_id: str, kind: str) -> None:
         if self._shell.observers:
             self._shell.observers.publish(instance_id, self._shell.store.now(), ((kind, "", 0, {}),))
+
+
+def _why_not(instance_id: str, head: InstanceHead | None) -> TrioflowError:
+    if head is None:
+        return InstanceNotFound(f"there is no instance {instance_id!r}")
+    if head.status.is_terminal:
+        return InstanceNotFound(f"instance {instance_id!r} has ended ({head.status.value})")
+    return OwnershipLost(f"instance {instance_id!r} is held by the engine {head.owner!r}: try again there")
 
 
 class _Drifted(TrioflowError):

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import trio
-from outcome import Value
 
 from trioflow.errors import BpmnError, ExpressionError, InvalidRequest
 from trioflow.machine.behaviours.tasks import HandlerTask, ScriptBehaviour
@@ -22,8 +21,9 @@ from trioflow.machine.program import NodeProgram
 from trioflow.machine.state import IncidentKind, Track
 from trioflow.machine.transition import Run
 from trioflow.runtime.handlers import Handler
+from trioflow.runtime.parking import Berth
 from trioflow.runtime.shell import LOGGER
-from trioflow.runtime.work import Work, idempotency_key, inputs_of
+from trioflow.runtime.work import Work
 
 if TYPE_CHECKING:
     from trioflow.runtime.host import Host
@@ -35,7 +35,7 @@ __all__ = ["Runner"]
 class Runner:
     """The task of one track.  ``busy``: it executes a step whose report has not been applied yet."""
 
-    __slots__ = ("_host", "_next", "_scope", "_task", "busy", "track")
+    __slots__ = ("_berth", "_host", "_next", "_scope", "busy", "track")
 
     def __init__(self, host: Host, track: int, run: Run) -> None:
         self.track = track
@@ -43,7 +43,7 @@ class Runner:
         self._host = host
         self._next: Run | None = run
         self._scope = trio.CancelScope()
-        self._task: trio.lowlevel.Task | None = None
+        self._berth = Berth()
 
     async def __call__(self) -> None:
         """Execute steps until there is no next one; then say that the task has ended."""
@@ -52,8 +52,9 @@ class Runner:
                 while (run := self._next) is not None:
                     report = await self._execute(run)
                     self.busy = False
+                    self._next = None
                     self._host.report(report)
-                    await self._idle()
+                    await self._berth.sleep()
         except Exception as error:
             if not self._scope.cancel_called:
                 raise
@@ -82,19 +83,7 @@ class Runner:
 
     def _wake(self, run: Run | None) -> None:
         self._next = run
-        if self._task is not None:
-            task, self._task = self._task, None
-            trio.lowlevel.reschedule(task, Value(None))
-
-    async def _idle(self) -> None:
-        self._next = None
-        self._task = trio.lowlevel.current_task()
-
-        def abort(_: Any) -> trio.lowlevel.Abort:
-            self._task = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        self._berth.wake()
 
     # -------------------------------------------------------------- one step
 
@@ -124,35 +113,29 @@ class Runner:
 
     async def _call(self, track: Track, node: NodeProgram) -> Mapping[str, Any]:
         behaviour = node.behaviour
-        if isinstance(behaviour, HandlerTask):
-            handler = self._host.shell.handlers.get(behaviour.handler)
-            if handler is None:
-                raise _NoHandler(
-                    f"{node.label} calls the handler {behaviour.handler!r}, which this engine does not have; "
-                    f"open the engine with it, then retry"
-                )
-            return _checked(await self._handle(handler, self._work(handler, track, node)), handler, node)
-        assert isinstance(behaviour, ScriptBehaviour)
-        assigned = behaviour.script.run(ScopeView(self._host.state, track.scope), self._host.state.header.now)
-        return await assigned if inspect.isawaitable(assigned) else assigned
+        if isinstance(behaviour, ScriptBehaviour):
+            return await self._script(behaviour, track)
+        assert isinstance(behaviour, HandlerTask)
+        shell = self._host.shell
+        handler = shell.handlers.get(behaviour.handler)
+        if handler is None:
+            raise _NoHandler(
+                f"{node.label} calls the handler {behaviour.handler!r}, which this engine does not have; "
+                f"open the engine with it, then retry"
+            )
+        work = Work(self._host.state, track, shell.codec)
+        if handler.inputs is not None:
+            work.settle(shell.codec.structure(dict(work.data), handler.inputs))
+        if handler.is_async and handler.limiter is None:
+            outputs = await handler.function(work)
+        else:
+            outputs = await self._handle(handler, work)
+        return _checked(outputs, handler, node)
 
-    def _work(self, handler: Handler, track: Track, node: NodeProgram) -> Work:
-        host = self._host
-        data: Mapping[str, Any] = inputs_of(host.state, track, host.shell.codec)
-        if not handler.is_async and not handler.inline:
-            data = dict(data)  # a thread must not look into what the owner changes meanwhile
-        inputs = data if handler.inputs is None else host.shell.codec.structure(dict(data), handler.inputs)
-        identity = host.state.identity
-        return Work(
-            inputs=inputs,
-            data=data,
-            attempt=track.attempt,
-            idempotency_key=idempotency_key(host.state, track),
-            instance_id=identity.instance_id,
-            process_key=identity.process_key,
-            node_id=node.id,
-            business_key=identity.business_key,
-        )
+    async def _script(self, behaviour: ScriptBehaviour, track: Track) -> Mapping[str, Any]:
+        state = self._host.state
+        assigned = behaviour.script.run(ScopeView(state, track.scope), state.header.now)
+        return await assigned if inspect.isawaitable(assigned) else assigned
 
     async def _handle(self, handler: Handler, work: Work) -> Any:
         if handler.limiter is None:
@@ -166,6 +149,7 @@ class Runner:
         if handler.inline:
             return handler.function(work)
         shell = self._host.shell
+        work.freeze()
         with shell.clock.held():
             return await trio.to_thread.run_sync(
                 handler.function, work, limiter=shell.threads, abandon_on_cancel=True

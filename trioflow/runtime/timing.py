@@ -48,8 +48,9 @@ class Timers:
                 self._push(row)
 
     def push(self, row: TimerRow) -> None:
-        """Have a timer fire whatever the window is (a try to load an instance again)."""
-        self._push(row)
+        """A timer that the store has entered by itself (another attempt to load an instance)."""
+        if self._horizon is None or row.due <= self._horizon:
+            self._push(row)
 
     async def run(self) -> None:
         """Fire what is due, for ever; a store that does not answer is asked again."""

@@ -95,13 +95,18 @@ class Answer(enum.Enum):
     STORED = "stored"
     """It is stored; by this call, or by an earlier one whose answer was lost (its commit id is the row's last)."""
     CONFLICT = "conflict"
-    """The row has another record version, and another commit id than this item's: somebody else wrote."""
+    """The row has another record version, and another commit id than this item's: somebody else wrote.
+
+    Also an item that consumes a delivery which its instance does not have, or has no more: nothing is consumed twice.
+    """
     EXISTS = "exists"
     """``expected`` was 0, and an instance of that id is there (not by this commit id)."""
     FENCED = "fenced"
     """The root row is not owned by this owner and incarnation."""
     ABSENT = "absent"
     """There is no such instance."""
+    REFUSED = "refused"
+    """The store cannot hold what the item has (``Outcome.reason`` says what); the rest of the batch is not concerned."""
 
 
 @frozen(kw_only=True)
@@ -114,6 +119,7 @@ class Outcome:
 
     answer: Answer
     deliveries: tuple[Delivery, ...] = ()
+    reason: str = ""
 
 
 @frozen(kw_only=True)
@@ -129,10 +135,14 @@ class CommitAnswer:
 
 @frozen(kw_only=True)
 class Loaded:
-    """An instance with its pieces in slot order."""
+    """An instance with its pieces in slot order.
+
+    ``abandoned``: it was claimed, and an earlier incarnation of this engine had left it owned (that one crashed).
+    """
 
     head: InstanceHead
     pieces: tuple[bytes, ...]
+    abandoned: bool = False
 
 
 @frozen(kw_only=True)
@@ -167,7 +177,10 @@ class InstanceStore(Protocol):
     async def release(
         self, instance_id: str, owner: Owner, *, failure: str = "", retry_at: datetime | None = None
     ) -> None:
-        """Give up an instance that could not be loaded; with ``failure``: count it and note when to try again."""
+        """Give up an instance that could not be loaded; with ``failure``: count it, and enter it as due at ``retry_at``.
+
+        It is entered as a timer row with the wait id 0 (None: not entered, an operator tries again).
+        """
 
     async def mark_drift(self, instance_id: str, owner: Owner, reason: str) -> None:
         """Mark as drifted (pieces untouched, ownership released); an empty reason takes the mark away."""

@@ -327,9 +327,10 @@ class Group:
         root = row.root or row
         if root.owner not in {None, owner.engine_id}:
             return None
+        abandoned = root.owner is not None and root.incarnation != owner.incarnation
         self._disown(root)
         self._own(root, owner)
-        return loaded(row)
+        return evolve(loaded(row), abandoned=abandoned)
 
     def release(self, instance_id: str, owner: Owner, failure: str, retry_at: datetime | None) -> None:
         """Give up; a failure is counted."""
@@ -340,6 +341,8 @@ class Group:
             old = row.trouble or Trouble()
             trouble = evolve(old, failures=old.failures + 1, failure=failure, retry_at=retry_at)
             self._set_trouble(row, trouble, has_incidents=row.has_incidents)
+            if retry_at is not None:
+                self._upsert(row, TimerRow(instance_id, 0, retry_at))
         self._disown(row.root or row)
 
     def mark_drift(self, instance_id: str, owner: Owner, reason: str) -> None:

@@ -16,16 +16,16 @@ from trioflow.testing.store_kit.support import START, Contract, Engine, MakeStor
 class OwnershipContract(Contract):
     """Engines, groups, claims, fencing, what is left behind."""
 
-    @pytest.mark.usefixtures("engine")
-    async def test_second_engine_of_the_same_id_is_refused(self, make_store: MakeStore) -> None:
+    async def test_second_engine_of_the_same_id_is_refused(self, engine: Engine, make_store: MakeStore) -> None:
         """A living engine's group and id are taken; the refusal names both."""
+        assert engine.owner.engine_id == "one"
         async with make_store() as other:
             with pytest.raises(EngineInUse, match=r"one.*main"):
                 await other.open(group="main", engine_id="one")
 
-    @pytest.mark.usefixtures("engine")
-    async def test_other_ids_and_groups_are_free(self, make_store: MakeStore) -> None:
+    async def test_other_ids_and_groups_are_free(self, engine: Engine, make_store: MakeStore) -> None:
         """Another id in the group, and the same id in another group, are other engines."""
+        assert engine.owner.engine_id == "one"
         async with make_store() as other, make_store() as elsewhere:
             assert (await other.open(group="main", engine_id="two")).engine_id == "two"
             assert (await elsewhere.open(group="side", engine_id="one")).engine_id == "one"
@@ -55,9 +55,9 @@ class OwnershipContract(Contract):
         with pytest.raises(StoreError, match="open"):
             await make_store().head("a")
 
-    @pytest.mark.usefixtures("engine")
-    async def test_missing_group_is_refused_without_create_group(self, make_store: MakeStore) -> None:
+    async def test_missing_group_is_refused_without_create_group(self, engine: Engine, make_store: MakeStore) -> None:
         """With ``create_group=False`` a mistyped group is an error that names it."""
+        assert engine.owner.engine_id == "one"
         async with make_store() as other:
             with pytest.raises(StoreError, match="mian"):
                 await other.open(group="mian", engine_id="two", create_group=False)
