@@ -97,6 +97,10 @@ class Case:
     measures: tuple[Measure, ...] = field(default=(Measure(name="run"),))
     samples: int = 0
 
+    def takes_part(self, turn: int) -> bool:
+        """Whether it is measured in that turn; turn 0 only warms up."""
+        return self.samples == 0 or 1 <= turn <= self.samples
+
 
 @frozen(kw_only=True)
 class Benchmark:
@@ -134,10 +138,15 @@ Turn: TypeAlias = list[Pair]
 
 
 class Stopwatch:
-    """Wall and CPU time of a block, begun without garbage; the collector stays on in it, as it is for users."""
+    """Wall and CPU time of a block.
+
+    The garbage collector runs in it, as it does for users, but only over what the block makes: garbage is collected
+    before, and what is alive then (the other cases, their models) is frozen until the block ends.
+    """
 
     def __enter__(self) -> Self:
         gc.collect()
+        gc.freeze()
         self._cpu = time.process_time()
         self._wall = time.perf_counter()
         return self
@@ -147,6 +156,7 @@ class Stopwatch:
     ) -> None:
         wall = time.perf_counter() - self._wall
         self.reading = Reading(wall, time.process_time() - self._cpu)
+        gc.unfreeze()
 
 
 async def at_once(count: int, work: Callable[[], Awaitable[None]]) -> None:
@@ -170,8 +180,8 @@ async def _measure(benchmark: Benchmark, plan: Plan) -> list[tuple[Case, Turn]]:
         measured: list[tuple[Case, Turn]] = [(case, []) for case in cases]
         for turn in range(plan.repeat + 1):
             for case, pairs in measured:
-                if len(pairs) < (case.samples or plan.repeat):
+                if case.takes_part(turn):
                     pair = Pair(ours=await case.ours(), floor=await case.floor())
-                    if turn or case.samples:
+                    if turn > 0:
                         pairs.append(pair)
         return measured

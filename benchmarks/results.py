@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -126,20 +125,9 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def _ratios(these: Sequence[Reading], those: Sequence[Reading]) -> list[float]:
-    """Turn by turn; a case that took part in fewer turns is compared in these."""
-    return [_quotient(this.amount, that.amount) for this, that in zip(these, those, strict=False)]
+    """Turn by turn (a case that took part in fewer turns is compared in these); nothing is a multiple of zero."""
+    return [this.amount / that.amount for this, that in zip(these, those, strict=False) if that.amount]
 
 
 def _cpu_ratios(these: Sequence[Reading], those: Sequence[Reading]) -> list[float]:
-    return [
-        _quotient(this.cpu, that.cpu)
-        for this, that in zip(these, those, strict=False)
-        if this.cpu is not None and that.cpu is not None
-    ]
-
-
-def _quotient(this: float, that: float) -> float:
-    """The quotient; of two times, one of which the clock could not see, the one that can be written as JSON."""
-    if that:
-        return this / that
-    return 1.0 if not this else math.nan
+    return [this.cpu / that.cpu for this, that in zip(these, those, strict=False) if this.cpu is not None and that.cpu]

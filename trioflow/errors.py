@@ -22,6 +22,7 @@ __all__ = [
     "InstanceFailed",
     "InstanceIdInUse",
     "InstanceNotFound",
+    "InstanceNotLoadable",
     "InstanceStalled",
     "InvalidRequest",
     "ModelError",
@@ -92,6 +93,10 @@ class DefinitionNotFound(InvalidRequest):
 
 class InstanceNotFound(InvalidRequest):
     """No instance of that id is known to this engine's group."""
+
+
+class InstanceNotLoadable(TrioflowError):
+    """The instance is kept, but cannot be loaded (now): the text says why, and what to do."""
 
 
 class InstanceIdInUse(InvalidRequest):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from attrs import field, frozen
 
@@ -19,21 +19,26 @@ __all__ = ["TERMINAL", "Fact", "RawFact", "Status"]
 class Status(enum.StrEnum):
     """The status of an instance (``semantics.md`` section 10)."""
 
+    is_terminal: bool
+    """Whether nothing can change it any more."""
+
+    def __new__(cls, value: str, is_terminal: bool = False) -> Self:  # noqa: FBT001, FBT002 - a row of the table below
+        """A member with its mark; the mark is an attribute because it is asked at every event."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.is_terminal = is_terminal
+        return member
+
     CREATED = "created"
     ACTIVE = "active"
     SUSPENDED = "suspended"
     TERMINATING = "terminating"
-    COMPLETED = "completed"
-    TERMINATED = "terminated"
-    FAILED = "failed"
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether nothing can change it any more."""
-        return self in TERMINAL
+    COMPLETED = "completed", True
+    TERMINATED = "terminated", True
+    FAILED = "failed", True
 
 
-TERMINAL = frozenset({Status.COMPLETED, Status.TERMINATED, Status.FAILED})
+TERMINAL = frozenset(status for status in Status if status.is_terminal)
 
 RawFact = tuple[str, str, int, Mapping[str, Any]]
 """``(kind, node id, track id, details)``; node id is empty and track id 0 where the fact has none."""

@@ -61,7 +61,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 """When every instance of these tests is created."""
 
 MAX_TWINS = 12
-"""So many folded copies go on at most, those of the first captures and those of the latest."""
+"""So many folded copies go on at most: those of the first captures, and those of the latest."""
 
 W = TypeVar("W", TimerWait, MessageWait, TaskWait, RetryWait)
 
@@ -82,7 +82,7 @@ def _compile(built: ProcessBuilder, languages: Languages | None, hop_limit: int)
     return compile_program(graph, languages or Languages.default(), ValueCodec(), hop_limit=hop_limit)
 
 
-def compiled(built: ProcessBuilder, *, hop_limit: int = 1_000_000) -> Program:
+def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000) -> Program:
     """Return the program of a process that must compile without a finding."""
     program, found = _compile(built, None, hop_limit)
     assert program is not None, [str(each) for each in found]
@@ -92,7 +92,7 @@ def compiled(built: ProcessBuilder, *, hop_limit: int = 1_000_000) -> Program:
 
 def findings(built: ProcessBuilder, *, languages: Languages | None = None) -> tuple[Finding, ...]:
     """Return the findings of a process that must not compile."""
-    program, found = _compile(built, languages, 100)
+    program, found = _compile(built, languages, 5_000)
     assert program is None
     return found
 
@@ -199,15 +199,15 @@ class Store:
 
 
 class Driver:
-    """One instance of a program under test; ``twins=False`` leaves the folded copies out, for large ones."""
+    """One instance of a program under test; ``twins`` is how many folded copies go on with it at most."""
 
-    def __init__(self, program: Program, *, twins: bool = True, **fields: Any) -> None:
+    def __init__(self, program: Program, *, twins: int = MAX_TWINS, **fields: Any) -> None:
         self.program = program
         self.now = NOON
         self.state = new_state(identity(program, **fields))
         self._fine = new_state(identity(program, **fields))
         self._twins: list[State] = []
-        self._keeps_twins = twins
+        self._max_twins = twins
         documents = Documents(program.codec)
         self.store = Store(documents, Recorder(documents, program))
         self.fine_store = Store(documents, Recorder(documents, program, small_base=0, small_tail=150))
@@ -248,12 +248,11 @@ class Driver:
             assert differences(state, twin) == []
             assert violations(self.program, twin) == []
             assert self._indexed(state) == store.rows.keys()
-            if self._keeps_twins:
-                self._twins.append(twin)
+            self._twins.append(twin)
         assert len(tokens(self.program, self.state)) == len(self.state.tracks)
         assert all("\n" not in each.text for each in explain(self.program, self.state))
-        if len(self._twins) > MAX_TWINS:
-            del self._twins[MAX_TWINS // 2]
+        while len(self._twins) > self._max_twins:
+            del self._twins[self._max_twins // 2]
 
     @staticmethod
     def _indexed(state: State) -> set[tuple[str, int]]:

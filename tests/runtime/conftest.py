@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -17,8 +18,21 @@ from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
 
 _HAS_SQLITE = find_spec("trioflow.stores.sqlite._store") is not None
+FOLDER = Path(__file__).parent
 KINDS = ["volatile", "recording", *(["sqlite"] if _HAS_SQLITE else [])]
 DURABLE = KINDS[1:]
+
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run every test of this folder under a clock that jumps; first, because pytest-trio's own mark is there too."""
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.trio(run=_in_virtual_time), append=False)
+
+
+def _in_virtual_time(function: Callable[[], Awaitable[Any]], **options: Any) -> Any:
+    return trio.run(function, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +42,11 @@ def nothing_left(no_leaked_threads: None) -> Iterator[None]:
 
 
 @pytest.fixture
-async def clock(autojump_clock: MockClock) -> AsyncIterator[VirtualClock]:
+async def clock() -> AsyncIterator[VirtualClock]:
     """Virtual time that jumps when every task waits; afterwards no task of the test's is left."""
+    assert isinstance(trio.lowlevel.current_clock(), MockClock)
     before = living_tasks()
-    yield VirtualClock(autojump_clock)
+    yield VirtualClock()
     await trio.testing.wait_all_tasks_blocked()
     left = sorted(task.name for task in living_tasks() - before)
     assert not left, f"the test left tasks: {', '.join(left)}"

@@ -27,6 +27,7 @@ __all__ = [
     "crashed",
     "living_tasks",
     "opened",
+    "parked",
     "receiving",
     "registry",
     "serving",
@@ -161,6 +162,13 @@ async def until(condition: Callable[[], Any], *, turns: int = 10_000) -> None:
             return
         await trio.lowlevel.checkpoint()
     raise AssertionError("it never became true")
+
+
+async def parked(engine: Engine) -> None:
+    """Wait until no instance is resident any more; takes some virtual milliseconds."""
+    with trio.fail_after(60):
+        while engine.statistics().resident:
+            await trio.sleep(0.001)
 
 
 def living_tasks() -> set[trio.lowlevel.Task]:

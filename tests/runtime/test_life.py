@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import trioflow
-from tests.runtime.support import Gate, asking, opened, receiving, registry, serving, sleeping
+from tests.runtime.support import Gate, asking, opened, parked, receiving, registry, serving, sleeping
 from trioflow import InstanceIdInUse, InvalidRequest, ProcessBuilder, Status, Work
 from trioflow.errors import DefinitionNotFound, InstanceNotFound
 from trioflow.machine.explain import ForMessage, ForTimer, Running
@@ -78,8 +78,7 @@ async def test_shows_where_it_is(store: Store, clock: VirtualClock) -> None:
         assert isinstance(why.reason, Running)
         assert await instance.status() is Status.ACTIVE
         gate.let.set()
-        await trio.testing.wait_all_tasks_blocked()
-        assert engine.statistics().resident == 0
+        await parked(engine)
         assert [(token.node, token.state) for token in await instance.tokens()] == [("wait", "waiting")]
         (why,) = await instance.explain()
         assert why.reason == ForMessage("paid", 7)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from trioflow.machine import joins
 from trioflow.machine.program import Program
-from trioflow.machine.state import IncidentState, Resume, State, TrackState
+from trioflow.machine.state import IncidentState, Resume, State
 
 __all__ = ["derive"]
 
-_AT_REST = frozenset({TrackState.EXECUTING, TrackState.WAITING, TrackState.HOSTING, TrackState.INCIDENT})
 
 
 def derive(program: Program, state: State) -> None:
@@ -19,7 +18,7 @@ def derive(program: Program, state: State) -> None:
     for track in state.tracks.values():
         scope = state.scopes[track.scope]
         scope.tracks[track.id] = track
-        if track.state in _AT_REST:
+        if track.state.at_rest:
             scope.occupied[track.node] = scope.occupied.get(track.node, 0) + 1
     for scope in state.scopes.values():
         if scope.host is not None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from trioflow.machine.state import IncidentKind
 from trioflow.values import Value
@@ -25,6 +25,7 @@ __all__ = [
     "Failure",
     "MessageArrived",
     "Reentered",
+    "Report",
     "ResolveIncident",
     "RetryIncident",
     "Start",
@@ -44,9 +45,9 @@ class Start:
     node: str | None = None
 
 
-@frozen
+@define(eq=False)
 class ActivityCompleted:
-    """A step reported its outputs."""
+    """A step reported its outputs.  (Not frozen: it is made once per step, and that costs three times as much.)"""
 
     track: int
     step: int
@@ -171,6 +172,9 @@ class Cancel:
 class Reentered:
     """The instance was taken over from an engine that ended without releasing it: running steps start again."""
 
+
+Report = ActivityCompleted | ActivityFailed | ErrorThrown
+"""What the task of a track reports of its step."""
 
 Event = (
     Start

@@ -15,7 +15,6 @@ from trioflow.machine.state import Incident, IncidentState, Resume, Scope, State
 
 __all__ = ["violations"]
 
-_AT_REST = frozenset({TrackState.EXECUTING, TrackState.WAITING, TrackState.HOSTING, TrackState.INCIDENT})
 
 
 def violations(program: Program, state: State) -> list[str]:
@@ -182,7 +181,7 @@ def _tracks_of_scopes(program: Program, state: State) -> Iterator[str]:
         own = [track for track in state.tracks.values() if track.scope == scope.id]
         if list(scope.tracks.values()) != own:
             yield f"scope {scope.id} lists the tracks {list(scope.tracks)}, and holds {[track.id for track in own]}"
-        occupied = Counter(track.node for track in own if track.state in _AT_REST)
+        occupied = Counter(track.node for track in own if track.state.at_rest)
         if scope.occupied != occupied:
             yield f"scope {scope.id} counts {scope.occupied}, and holds {dict(occupied)}"
 

@@ -13,7 +13,7 @@ import enum
 from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from attrs import define, field, frozen
 
@@ -52,12 +52,22 @@ class TrackState(enum.StrEnum):
     *Leaving* has no state of its own: a track that cannot choose its flows is at an incident whose ``resume`` says so.
     """
 
+    at_rest: bool
+    """Whether the token stands at its node for others to see (one that waits at a join is counted there)."""
+
+    def __new__(cls, value: str, at_rest: bool = False) -> Self:  # noqa: FBT001, FBT002 - a row of the table below
+        """A member with its mark; the mark is an attribute because it is asked at every step."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.at_rest = at_rest
+        return member
+
     READY = "ready"
-    EXECUTING = "executing"
-    WAITING = "waiting"
+    EXECUTING = "executing", True
+    WAITING = "waiting", True
     JOINING = "joining"
-    HOSTING = "hosting"
-    INCIDENT = "incident"
+    HOSTING = "hosting", True
+    INCIDENT = "incident", True
     ENDED = "ended"
 
 

@@ -31,8 +31,6 @@ from trioflow.values import Value
 
 __all__ = ["ConditionFailed", "Turn"]
 
-_AT_REST = frozenset({TrackState.EXECUTING, TrackState.WAITING, TrackState.HOSTING, TrackState.INCIDENT})
-"""States in which a token stands at a node for others to see (those that wait at a join are counted there)."""
 
 
 class ConditionFailed(ExpressionError):
@@ -114,7 +112,7 @@ class Turn:
 
     def lift(self, track: Track) -> None:
         """The token no longer stands at its node (it moves on, runs again, or ends).  Twice is once."""
-        if track.state not in _AT_REST:
+        if not track.state.at_rest:
             return
         track.state = TrackState.READY
         scope = self.state.scopes[track.scope]

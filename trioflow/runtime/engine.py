@@ -19,6 +19,7 @@ from trioflow.errors import (
     InstanceIdInUse,
     InvalidRequest,
     StoreError,
+    TrioflowError,
 )
 from trioflow.expressions import Languages
 from trioflow.facts import Status
@@ -42,7 +43,7 @@ from trioflow.runtime.timing import Timers
 from trioflow.stores.clock import Clock, SystemClock
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.opening import open_store
-from trioflow.stores.port import InstanceFilter, Store
+from trioflow.stores.port import InstanceFilter, Sent, Store
 from trioflow.values import ValueCodec
 
 __all__ = ["Engine", "MessageOutcome", "Statistics", "open_engine"]
@@ -50,7 +51,9 @@ __all__ = ["Engine", "MessageOutcome", "Statistics", "open_engine"]
 
 @frozen(kw_only=True)
 class MessageOutcome:
-    """What became of a message: ``consumed`` by an instance, ``assigned`` (not answered yet), ``buffered`` or ``expired``.
+    """What became of a message: ``consumed`` by an instance, ``assigned``, ``buffered`` or ``expired``.
+
+    ``assigned``: its receiver has not answered (if it ends first, the message is matched again, in its place).
 
     ``duplicate``: a message of that name and id was sent before, and this is what became of it.
     """
@@ -89,6 +92,8 @@ class Engine:
         deployed: list[Deployed] = []
         for source in sources:
             deployed += await self._programs.deploy(source, strict=strict, now=self._shell.store.now())
+        if self._shell.is_serving:
+            self._shell.residents.deployed()
         return tuple(deployed)
 
     async def definitions(self) -> tuple[Deployed, ...]:
@@ -117,6 +122,8 @@ class Engine:
         version, program = self._programs.at_hand(key) or await self._programs.latest(key)
         if instance_id is None:
             instance_id = _new_id()
+        elif not instance_id or not isinstance(instance_id, str):
+            raise InvalidRequest(f"{instance_id!r} is no instance id: give a text of your own, or none")
         else:
             found = await self._find(instance_id, key)
             if found is not None:
@@ -229,13 +236,21 @@ class Engine:
         )
         sent = await self._shell.store.send(message)
         if sent.delivery is None:
-            return MessageOutcome(state=sent.state, instance_id=sent.instance_id, duplicate=sent.duplicate)
+            return _outcome(sent)
         reply = Reply()
-        arrival = self._shell.residents.arrival(sent.delivery)
-        self._shell.residents.deliver(sent.delivery.instance_id, Act(arrival, reply=reply))
-        consumed = await reply.wait()
-        state = "consumed" if consumed else "assigned"
-        return MessageOutcome(state=state, instance_id=sent.delivery.instance_id, duplicate=sent.duplicate)
+        act = Act(self._shell.residents.arrival(sent.delivery), reply=reply)
+        self._shell.residents.deliver(sent.delivery.instance_id, act)
+        try:
+            consumed = await reply.wait()
+        except TrioflowError:
+            consumed = False  # its receiver ended, or cannot be loaded: the message itself is stored
+        if consumed:
+            receiver = sent.delivery.instance_id
+            return MessageOutcome(state="consumed", instance_id=receiver, duplicate=sent.duplicate)
+        if message_id is None:
+            return _outcome(sent)
+        again = await self._shell.store.send(message)  # known by its id: nothing is sent twice
+        return _outcome(again, duplicate=sent.duplicate)
 
     # -------------------------------------------------------------- observation
 
@@ -254,6 +269,13 @@ class Engine:
     def _check_open(self) -> None:
         if self._shell.closing:
             raise EngineClosed("the engine is closing and takes no new work")
+
+
+def _outcome(sent: Sent, *, duplicate: bool | None = None) -> MessageOutcome:
+    receiver = sent.instance_id if sent.delivery is None else sent.delivery.instance_id
+    return MessageOutcome(
+        state=sent.state, instance_id=receiver, duplicate=sent.duplicate if duplicate is None else duplicate
+    )
 
 
 # ------------------------------------------------------------------ opening and closing

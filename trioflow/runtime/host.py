@@ -9,7 +9,7 @@ that is dehydration, the normal case.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import trio
 from attrs import define
@@ -19,7 +19,7 @@ from trioflow.checkpoint.recorder import Recorder
 from trioflow.errors import EngineBug, EngineClosed, InvalidRequest, OwnershipLost, StoreError, TrioflowError
 from trioflow.facts import RawFact
 from trioflow.machine.apply import advance, apply
-from trioflow.machine.events import Event, MessageArrived
+from trioflow.machine.events import Event, MessageArrived, Report
 from trioflow.machine.program import Program
 from trioflow.machine.state import State, TrackState
 from trioflow.machine.transition import Effect, Run, Stop, Transition
@@ -36,16 +36,58 @@ MANY_MARKS = 4_096
 
 
 @define(eq=False)
+class Told:
+    """An answer that is given when what it tells is stored."""
+
+    reply: Reply
+    value: object
+
+
+@define(eq=False)
 class Blocked:
     """Effects that wait until the tasks that the same transition stopped have really ended."""
 
     stops: set[int]
-    effects: deque[Effect]
+    effects: Sequence[Effect]
     seq: int
 
 
 class Host:
     """One resident instance."""
+
+    __slots__ = (
+        "_awake",
+        "_backlog",
+        "_berth",
+        "_blocked",
+        "_busy",
+        "_calls",
+        "_captured",
+        "_consumed",
+        "_declined",
+        "_deliveries",
+        "_dirty",
+        "_gone",
+        "_inbox",
+        "_is_new",
+        "_leaving",
+        "_logged",
+        "_nursery",
+        "_pending",
+        "_pending_runs",
+        "_room",
+        "_runners",
+        "_volatile",
+        "instance_id",
+        "is_lost",
+        "program",
+        "recorder",
+        "reload",
+        "seq",
+        "shell",
+        "state",
+        "stored",
+    )
 
     def __init__(self, shell: Shell, program: Program, state: State, recorder: Recorder) -> None:
         self.shell = shell
@@ -58,29 +100,28 @@ class Host:
         self.reload = False
         """After it was given up, it is to be loaded again at its last commit."""
         self.seq = 0
+        """Counts the transitions; what waits for the store waits for one of them."""
         self.stored = 0
         self._captured = 0
-        self._leaving = False
-        self._gone = False
-        self._dirty = False
+        self._is_new = recorder.version == 0
         self._volatile = shell.store.volatile
         self._logged = state.header.counter
-        self._calls = 0
-        self._busy = 0
+        self._leaving = self._gone = self._dirty = False
+        self._calls = self._busy = self._pending_runs = 0
         self._room: trio.Event | None = None
-        self._inbox: deque[Act | Event | None] = deque()
+        self._nursery: trio.Nursery | None = None
         self._berth = Berth()
         self._awake = True
         """The owner is at work, or has been woken: it will look at everything before it sleeps."""
+        self._inbox: deque[Act | Report | None] = deque()
         self._runners: dict[int, Runner] = {}
-        self._waiting: deque[tuple[int, deque[Effect]]] = deque()
-        self._blocked: list[Blocked] = []
-        self._replies: deque[tuple[int, Reply, object]] = deque()
-        self._facts: deque[tuple[int, list[RawFact]]] = deque()
-        self._consumed: list[int] = []
-        self._declined: list[int] = []
-        self._backlog: list[Effect] = []
-        self._nursery: trio.Nursery | None = None
+        self._pending: deque[tuple[int, Run | Told | list[RawFact]]] = deque()
+        """What waits until a transition is stored: runs that act outside, answers, facts; in their order."""
+        self._backlog: Sequence[Effect] = ()
+        self._blocked: tuple[Blocked, ...] = ()
+        self._consumed: tuple[int, ...] = ()
+        self._declined: tuple[int, ...] = ()
+        self._deliveries: frozenset[int] = frozenset()
 
     # -------------------------------------------------------------- from others
 
@@ -91,9 +132,9 @@ class Host:
 
     async def is_stored(self) -> None:
         """Wait until the instance has its row; raises what kept it from getting one."""
-        if self.stored == 0 and not self._gone:
+        if self._is_new and self.stored == 0 and not self.is_lost and not self._gone:
             reply = Reply()
-            self._replies.append((1, reply, None))
+            self._pending.append((1, Told(reply, None)))
             await reply.wait()
         else:
             await trio.lowlevel.checkpoint()
@@ -112,7 +153,7 @@ class Host:
                 self._room = trio.Event()
             await self._room.wait()
 
-    def report(self, event: Event | None) -> None:
+    def report(self, event: Report | None) -> None:
         """A track task reports; there is always room for it (None: its step was not wanted any more)."""
         self._busy -= 1
         self._put(event)
@@ -123,14 +164,19 @@ class Host:
             self._busy -= 1
         if self._runners.get(runner.track) is runner:
             del self._runners[runner.track]
-        for blocked in [each for each in self._blocked if runner.track in each.stops]:
-            blocked.stops.discard(runner.track)
-            if not blocked.stops:
-                self._blocked.remove(blocked)
-                self._perform(blocked.effects, blocked.seq)
+        if self._blocked:
+            self._unblock(runner.track)
         self._wake()
 
-    def _put(self, entry: Act | Event | None) -> None:
+    def _unblock(self, track: int) -> None:
+        for blocked in self._blocked:
+            blocked.stops.discard(track)
+        free = [each for each in self._blocked if not each.stops]
+        self._blocked = tuple(each for each in self._blocked if each.stops)
+        for blocked in free:
+            self._perform(blocked.effects, blocked.seq)
+
+    def _put(self, entry: Act | Report | None) -> None:
         self._inbox.append(entry)
         self._wake()
 
@@ -144,17 +190,17 @@ class Host:
     def begin(self, effects: Iterable[Effect], first: Transition | None = None) -> None:
         """What the owner does first: the steps of a hydrated state, or the transition of its start."""
         if first is None:
-            self._backlog.extend(effects)
+            self._backlog = tuple(effects)
             return
+        self._backlog = first.effects
         self._absorb(first)
-        self._backlog.extend(first.effects)
 
     async def run(self) -> None:
         """Own the instance until it is parked, over, or lost."""
         try:
             async with trio.open_nursery() as self._nursery:
-                self._perform(deque(self._backlog), self.seq)
-                self._backlog.clear()
+                backlog, self._backlog = self._backlog, ()
+                self._perform(backlog, self.seq)
                 await self._own()
         finally:
             self._gone = True
@@ -187,9 +233,9 @@ class Host:
                 self._bug(error, None)
                 return
             self._absorb(transition)
-            self._perform(deque(transition.effects), self.seq)
+            self._perform(transition.effects, self.seq)
 
-    def _take(self, entry: Act | Event | None) -> None:
+    def _take(self, entry: Act | Report | None) -> None:
         if isinstance(entry, Act):
             self._calls -= 1
             if self._room is not None:
@@ -201,10 +247,13 @@ class Host:
                 self._apply(entry.event, entry.reply)
         elif entry is not None:
             self._apply(entry, None)
-            self._dismiss_if_parked(entry)
+            self._dismiss_if_parked(entry.track)
 
     def _answer_query(self, act: Act) -> None:
         assert act.query is not None and act.reply is not None
+        if self.is_lost:
+            act.reply.fail(_lost(self.instance_id))
+            return
         try:
             answer = act.query(self.program, self.state)
         except Exception as error:
@@ -217,6 +266,8 @@ class Host:
             if reply is not None:
                 reply.fail(_lost(self.instance_id))
             return
+        if isinstance(event, MessageArrived) and self._is_known(event, reply):
+            return
         try:
             transition = apply(self.program, self.state, event, self.shell.store.now())
         except Exception as error:
@@ -228,18 +279,28 @@ class Host:
             return
         self._absorb(transition)
         if transition.effects:
-            self._perform(deque(transition.effects), self.seq)
+            self._perform(transition.effects, self.seq)
         if reply is not None:
             declined = isinstance(event, MessageArrived) and event.delivery in transition.declined
             self._reply_when_stored(reply, not declined)
 
-    def _dismiss_if_parked(self, report: Event) -> None:
-        track_id = getattr(report, "track", 0)
+    def _is_known(self, event: MessageArrived, reply: Reply | None) -> bool:
+        """Whether that delivery was handled already: a sender and a look into the store may both bring it."""
+        if event.delivery not in self._deliveries:
+            self._deliveries |= {event.delivery}
+            return False
+        if reply is not None:
+            self._reply_when_stored(reply, True)
+        return True
+
+    def _dismiss_if_parked(self, track_id: int) -> None:
+        """The task of a track that has no next step ends."""
+        runner = self._runners.get(track_id)
+        if runner is None or runner.busy:
+            return
         track = self.state.tracks.get(track_id)
         if track is None or track.state is not TrackState.EXECUTING or self.shell.closing:
-            runner = self._runners.get(track_id)
-            if runner is not None and not runner.busy:
-                runner.dismiss()
+            runner.dismiss()
 
     def _bug(self, error: Exception, reply: Reply | None) -> None:
         """An exception inside the machine: the state is thrown away, the last commit is what counts."""
@@ -258,8 +319,9 @@ class Host:
 
     def _absorb(self, transition: Transition) -> None:
         self.seq += 1
-        self._consumed += transition.consumed
-        self._declined += transition.declined
+        if transition.consumed or transition.declined:
+            self._consumed += tuple(transition.consumed)
+            self._declined += tuple(transition.declined)
         state = self.state
         if state.incidents.touched:
             self._log_incidents()
@@ -280,7 +342,7 @@ class Host:
         if self._volatile:
             self.shell.observers.publish(self.instance_id, self.state.header.now, facts)
         else:
-            self._facts.append((self.seq, facts))
+            self._pending.append((self.seq, facts))
 
     def _log_incidents(self) -> None:
         """A newcomer sees at once what went wrong, with the traceback."""
@@ -298,27 +360,26 @@ class Host:
         if self.stored >= self.seq:
             reply.give(value)
         else:
-            self._replies.append((self.seq, reply, value))
+            self._pending.append((self.seq, Told(reply, value)))
 
-    def _perform(self, effects: deque[Effect], seq: int) -> None:
+    def _perform(self, effects: Sequence[Effect], seq: int) -> None:
         """Perform effects in order; a run that acts outside waits for its commit, what follows a stop for its end."""
         stops: set[int] = set()
-        while effects:
-            effect = effects[0]
-            if stops and not isinstance(effect, Stop):
-                self._blocked.append(Blocked(stops, effects, seq))
-                return
-            effects.popleft()
-            if isinstance(effect, Stop):
+        for place, effect in enumerate(effects):
+            if type(effect) is Run:
+                if stops:
+                    self._blocked += (Blocked(stops, effects[place:], seq),)
+                    return
+                if effect.outside and seq > self.stored:
+                    self._pending.append((seq, effect))
+                    self._pending_runs += 1
+                else:
+                    self._start(effect)
+            elif type(effect) is Stop:
                 runner = self._runners.get(effect.track)
                 if runner is not None:
                     runner.cancel()
                     stops.add(effect.track)
-            elif isinstance(effect, Run):
-                if effect.outside and seq > self.stored:
-                    self._waiting.append((seq, deque((effect,))))
-                else:
-                    self._start(effect)
 
     def _start(self, run: Run) -> None:
         track = self.state.tracks.get(run.track)
@@ -340,7 +401,7 @@ class Host:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is left to do here: no agenda, no inbox, no step that runs, no effect that waits."""
-        return not (self.state.agenda or self._inbox or self._busy or self._waiting or self._blocked or self._backlog)
+        return not (self.state.agenda or self._inbox or self._busy or self._pending_runs or self._blocked or self._backlog)
 
     def _settle(self) -> None:
         """At the end of a stretch: park if all is quiet."""
@@ -381,14 +442,14 @@ class Host:
         self.committed(item, answer.outcomes[0])
 
     def _item(self, *, release: bool, with_piece: bool) -> Item:
-        consumed, self._consumed = self._consumed, []
-        declined, self._declined = self._declined, []
+        consumed, self._consumed = self._consumed, ()
+        declined, self._declined = self._declined, ()
         return self.recorder.item(
             self.state,
             commit_id=self.shell.commit_id(),
             at=self.state.header.now,
-            consumed=tuple(consumed),
-            declined=tuple(declined),
+            consumed=consumed,
+            declined=declined,
             release=release,
             with_piece=with_piece,
             resume=release and any(track.state is TrackState.EXECUTING for track in self.state.tracks.values()),
@@ -400,27 +461,30 @@ class Host:
             self._not_stored(outcome)
             return
         self.stored = max(self.stored, self._captured)
-        self.shell.timers.stored(item)
-        self.shell.residents.deliver_all(outcome.deliveries)
-        self._publish()
-        while self._waiting and self._waiting[0][0] <= self.stored:
-            seq, effects = self._waiting.popleft()
-            self._perform(effects, seq)
-        while self._replies and self._replies[0][0] <= self.stored:
-            _, reply, value = self._replies.popleft()
-            reply.give(value)
+        if item.upserts:
+            self.shell.timers.stored(item)
+        if outcome.deliveries:
+            self.shell.residents.deliver_all(outcome.deliveries)
+        self._release_pending()
+        if self.shell.watchers.watches(self.instance_id) and self.final_state is not None:
+            self.shell.watchers.notify(self.instance_id, self.state)
         if self._leaving:
             self._gone = True
             self._wake()
         elif self.is_quiet and not self._volatile:
             self._mark_dirty()  # what has just been answered was the last thing to do
 
-    def _publish(self) -> None:
-        while self._facts and self._facts[0][0] <= self.stored:
-            _, facts = self._facts.popleft()
-            self.shell.observers.publish(self.instance_id, self.state.header.now, facts)
-        if self.shell.watchers.watches(self.instance_id) and self.final_state is not None:
-            self.shell.watchers.notify(self.instance_id, self.state)
+    def _release_pending(self) -> None:
+        """Do all that waited for what is stored now, in its order."""
+        while self._pending and self._pending[0][0] <= self.stored:
+            _, entry = self._pending.popleft()
+            if type(entry) is Run:
+                self._pending_runs -= 1
+                self._start(entry)
+            elif type(entry) is Told:
+                entry.reply.give(entry.value)
+            elif type(entry) is list:
+                self.shell.observers.publish(self.instance_id, self.state.header.now, entry)
 
     def _not_stored(self, outcome: Outcome) -> None:
         error: TrioflowError
@@ -441,12 +505,13 @@ class Host:
         self._leaving = False
         for runner in list(self._runners.values()):
             runner.cancel()
-        self._waiting.clear()
-        self._blocked.clear()
-        self._facts.clear()
+        self._blocked = ()
+        self._pending_runs = 0
         self.state.agenda.clear()
-        while self._replies:
-            self._replies.popleft()[1].fail(error)
+        while self._pending:
+            entry = self._pending.popleft()[1]
+            if isinstance(entry, Told):
+                entry.reply.fail(error)
         self.shell.residents.lost(self, failure)
         self._wake()
 
@@ -460,7 +525,6 @@ class Host:
         for runner in list(self._runners.values()):
             if not runner.busy:
                 runner.dismiss()
-        self._waiting.clear()
         self._wake()
 
     def _leftovers(self) -> list[Act]:

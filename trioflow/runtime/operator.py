@@ -55,5 +55,14 @@ class Incidents:
         """Give the token up; the incident is kept as a dead letter."""
         await self._act(instance_id, DropIncident(incident=incident))
 
+    async def load_again(self, instance_id: str) -> None:
+        """Try once more to load an instance that is quarantined, drifted or misses its definition.
+
+        Raises what keeps it from being loaded; returns when it is loaded.
+        """
+        reply = Reply()
+        self._shell.residents.retry(instance_id, Act(query=lambda _, __: None, reply=reply))
+        await reply.wait()
+
     async def _act(self, instance_id: str, event: Event) -> None:
         await self._shell.residents.call(instance_id, Act(event, reply=Reply()))

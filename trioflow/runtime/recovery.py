@@ -59,12 +59,17 @@ class Recovery:
                     self._report.add("resumed", instance_id)
                     self._shell.residents.deliver(instance_id, Act())
                 after = page[-1]
-                while len(self._shell.residents) > 2 * PAGE:
-                    await trio.sleep(0.01)
+                await self._let_enter(page)
         except StoreError as error:
             LOGGER.error("recovery could not list what was left: %s", error)
         if self._report.counts:
             LOGGER.info("recovery: %r", self._report)
+
+    async def _let_enter(self, page: tuple[str, ...]) -> None:
+        """Wait until those of a page are in memory, or turned away: how long their steps then take is their own business."""
+        residents = self._shell.residents
+        while any(residents.holds(instance_id) and residents.host(instance_id) is None for instance_id in page):
+            await trio.sleep(0.01)
 
     async def _poll(self) -> None:
         """Deliveries whose instance nobody holds, and messages whose time is over."""

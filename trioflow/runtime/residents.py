@@ -16,7 +16,7 @@ from attrs import define, field
 
 from trioflow.checkpoint.records import Delivery, InstanceHead, TimerRow
 from trioflow.checkpoint.recorder import RESUME, Recorder
-from trioflow.errors import CorruptRecord, DefinitionNotFound, EngineBug, InstanceNotFound, OwnershipLost, StoreError, TrioflowError
+from trioflow.errors import CorruptRecord, DefinitionNotFound, InstanceNotFound, OwnershipLost, StoreError, TrioflowError
 from trioflow.machine.apply import running_steps
 from trioflow.machine.derive import derive
 from trioflow.machine.events import MessageArrived, Reentered
@@ -25,6 +25,7 @@ from trioflow.machine.state import State
 from trioflow.machine.transition import Transition
 from trioflow.runtime.acts import Act
 from trioflow.runtime.host import Host, closed
+from trioflow.runtime.set_aside import SetAside
 from trioflow.runtime.shell import LOGGER, Shell
 from trioflow.stores.port import Loaded
 
@@ -44,6 +45,7 @@ class Entering:
 
     instance_id: str
     acts: deque[Act] = field(factory=deque)
+    by_operator: bool = False
 
 
 class Residents:
@@ -54,6 +56,7 @@ class Residents:
         self._programs = programs
         self._report = report
         self._entries: dict[str, Host | Entering] = {}
+        self._set_aside = SetAside()
         self._empty = trio.Event()
 
     def __len__(self) -> int:
@@ -86,9 +89,26 @@ class Residents:
             entry.post(act)
             return
         if entry is None:
+            refusal = self._set_aside.refusal(instance_id, self._shell.store.now())
+            if refusal is not None:
+                _refuse(act, refusal)
+                return
             entry = self._entries[instance_id] = Entering(instance_id)
             self._shell.nursery.start_soon(self._enter, entry)
         entry.acts.append(act)
+
+    def retry(self, instance_id: str, act: Act) -> None:
+        """An operator has an instance loaded again that was set aside."""
+        self._set_aside.retry(instance_id)
+        self.deliver(instance_id, act)
+        entry = self._entries.get(instance_id)
+        if isinstance(entry, Entering):
+            entry.by_operator = True
+
+    def deployed(self) -> None:
+        """Something was deployed: instances that missed their definition are tried again."""
+        for instance_id in self._set_aside.deployed():
+            self.deliver(instance_id, Act())
 
     async def call(self, instance_id: str, act: Act) -> object:
         """``deliver`` for a caller who waits for the answer, and for room at a busy instance."""
@@ -123,6 +143,8 @@ class Residents:
         if loaded is None:
             await self._not_claimed(entry)
             return
+        if await self._is_quarantined(entry, loaded):
+            return
         try:
             host = await self._hydrate(loaded)
         except Exception as error:
@@ -132,6 +154,22 @@ class Residents:
         for act in entry.acts:
             host.post(act)
         self._shell.nursery.start_soon(host.run, name=entry.instance_id)
+
+    async def _is_quarantined(self, entry: Entering, loaded: Loaded) -> bool:
+        """Whether it failed so often that only an operator may have it tried again (``entry.by_operator``)."""
+        head = loaded.head
+        if head.failures < MAX_FAILURES or entry.by_operator:
+            return False
+        self._set_aside.add(head.instance_id, f"quarantined after {head.failures} failures, the last: {head.failure}")
+        self._report.add("quarantined", head.instance_id, head.failure)
+        try:
+            await self._shell.store.release(head.instance_id, self._shell.owner)
+        except StoreError as error:
+            LOGGER.error("instance %s could not be given back: %s", head.instance_id, error)
+        refusal = self._set_aside.refusal(head.instance_id, self._shell.store.now())
+        assert refusal is not None
+        self._turn_away(entry, refusal)
+        return True
 
     async def _hydrate(self, loaded: Loaded) -> Host:
         head = loaded.head
@@ -167,23 +205,25 @@ class Residents:
         try:
             if isinstance(error, _Drifted):
                 await store.mark_drift(head.instance_id, owner, str(error))
+                self._set_aside.add(head.instance_id, f"drifted: {error}")
                 self._report.add("drifted", head.instance_id, str(error))
             elif isinstance(error, DefinitionNotFound):
                 await store.release(head.instance_id, owner)
+                self._set_aside.add(head.instance_id, str(error), for_definition=True)
                 self._report.add("unknown definition", head.instance_id, str(error))
             else:
                 await self._count_failure(head.instance_id, head.failures, error)
         except StoreError as second:
             LOGGER.error("instance %s could not be given back: %s", head.instance_id, second)
-        reason = EngineBug(f"instance {entry.instance_id!r} could not be loaded: {error}")
-        reason.__cause__ = error
-        self._turn_away(entry, error if isinstance(error, CorruptRecord | _Drifted | DefinitionNotFound) else reason)
+        reason = self._set_aside.refusal(head.instance_id, store.now()) or error
+        self._turn_away(entry, error if isinstance(error, CorruptRecord) else reason)
 
     async def _count_failure(self, instance_id: str, failures: int, error: Exception | str) -> None:
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         final = self._shell.store.volatile or failures + 1 >= MAX_FAILURES
         retry_at = None if final else self._shell.store.now() + timedelta(seconds=2.0**failures)
         await self._shell.store.release(instance_id, self._shell.owner, failure=text, retry_at=retry_at)
+        self._set_aside.add(instance_id, text, until=retry_at)
         if retry_at is not None:
             self._shell.timers.push(TimerRow(instance_id, RESUME, retry_at))
         kind = "quarantined" if retry_at is None else "failed"
@@ -193,8 +233,7 @@ class Residents:
     def _turn_away(self, entry: Entering, error: Exception) -> None:
         self._entries.pop(entry.instance_id, None)
         for act in entry.acts:
-            if act.reply is not None:
-                act.reply.fail(error)
+            _refuse(act, error)
         self._check_empty()
 
     # -------------------------------------------------------------- going out
@@ -205,8 +244,9 @@ class Residents:
             del self._entries[host.instance_id]
         for act in leftovers:
             if self._shell.closing:
-                if act.reply is not None:
-                    act.reply.fail(closed(host.instance_id))
+                _refuse(act, closed(host.instance_id))
+            elif act.query is not None:
+                _refuse(act, InstanceNotFound(f"instance {host.instance_id!r} has just parked: the store knows"))
             else:
                 self.deliver(host.instance_id, act)
         if host.reload and not self._shell.closing:
@@ -243,6 +283,11 @@ class Residents:
     def _fact(self, instance_id: str, kind: str) -> None:
         if self._shell.observers:
             self._shell.observers.publish(instance_id, self._shell.store.now(), ((kind, "", 0, {}),))
+
+
+def _refuse(act: Act, error: Exception) -> None:
+    if act.reply is not None:
+        act.reply.fail(error)
 
 
 def _why_not(instance_id: str, head: InstanceHead | None) -> TrioflowError:

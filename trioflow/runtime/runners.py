@@ -16,7 +16,7 @@ import trio
 from trioflow.errors import BpmnError, ExpressionError, InvalidRequest
 from trioflow.machine.behaviours.tasks import HandlerTask, ScriptBehaviour
 from trioflow.machine.data import ScopeView
-from trioflow.machine.events import ActivityCompleted, ActivityFailed, ErrorThrown, Event, Failure
+from trioflow.machine.events import ActivityCompleted, ActivityFailed, ErrorThrown, Failure, Report
 from trioflow.machine.program import NodeProgram
 from trioflow.machine.state import IncidentKind, Track
 from trioflow.machine.transition import Run
@@ -54,6 +54,8 @@ class Runner:
                     self.busy = False
                     self._next = None
                     self._host.report(report)
+                    if self._host.state.agenda:
+                        return  # the owner is in a long turn: a task that waits for it is only in the way
                     await self._berth.sleep()
         except Exception as error:
             if not self._scope.cancel_called:
@@ -87,7 +89,7 @@ class Runner:
 
     # -------------------------------------------------------------- one step
 
-    async def _execute(self, run: Run) -> Event | None:
+    async def _execute(self, run: Run) -> Report | None:
         host = self._host
         track = host.state.tracks.get(run.track)
         if track is None or track.step != run.step:

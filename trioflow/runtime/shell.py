@@ -50,6 +50,7 @@ class Shell:
     committer: Committer = field(init=False)
     residents: Residents = field(init=False)
     timers: Timers = field(init=False)
+    is_serving: bool = False
     closing: bool = False
     call_limit: int = 64
     _commits: Iterator[int] = field(factory=lambda: itertools.count(1))
@@ -62,6 +63,7 @@ class Shell:
         self.committer = committer
         self.residents = residents
         self.timers = timers
+        self.is_serving = True
 
     def commit_id(self) -> str:
         """A new commit id: unique over all engines, because an incarnation is."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import trio
@@ -24,14 +25,17 @@ __all__ = ["Timers"]
 WINDOW = 1_000
 LONGEST_SLEEP = 30.0
 """Seconds: the store is looked at this often, whatever the heap says."""
-MAX_IN_FLIGHT = 1_000
-"""Due timers whose instances are on their way; the next ones wait."""
+AFTER_AN_ERROR = 1.0
+"""Seconds until a store that did not answer is asked again."""
+MAX_ENTERING = 200
+"""Instances of a window of due timers that may be on their way in; the next window waits for them."""
 
 
 class Timers:
     """Brings ``TimerDue`` to the instances, in the order of their deadlines.
 
-    The heap holds every timer that is due before ``_horizon``; what is due later stays in the store.
+    The heap holds every timer that is due before ``_horizon``; what is due later stays in the store.  ``_unread``:
+    the store is to be read on when the horizon is reached, behind ``_cursor``.
     """
 
     def __init__(self, shell: Shell) -> None:
@@ -39,6 +43,8 @@ class Timers:
         self._heap: list[tuple[datetime, str, int]] = []
         self._queued: set[tuple[datetime, str, int]] = set()
         self._horizon: datetime | None = None
+        self._cursor: TimerCursor | None = None
+        self._unread = False
         self._wake = trio.Event()
 
     def stored(self, item: Item) -> None:
@@ -56,36 +62,45 @@ class Timers:
         """Fire what is due, for ever; a store that does not answer is asked again."""
         looked = -math.inf
         while True:
-            now = self._shell.store.now()
-            if trio.current_time() - looked >= LONGEST_SLEEP or self._needs_window(now):
+            if trio.current_time() - looked >= LONGEST_SLEEP:
                 looked = trio.current_time()
-                await self._fill(now)
-            self._fire(self._shell.store.now())
+                self._cursor = None
+                await self._fill()
+            elif self._unread and self._until(self._horizon) <= 0:
+                await self._fill()
+            self._fire()
             await self._sleep(looked + LONGEST_SLEEP)
 
-    def _needs_window(self, now: datetime) -> bool:
-        return self._horizon is not None and not self._heap and self._horizon <= now
-
-    async def _fill(self, now: datetime) -> None:
-        """Read the next window: all that is due until the longest sleep is over, at most ``WINDOW`` at once."""
-        until = now + timedelta(seconds=LONGEST_SLEEP)
-        after: TimerCursor | None = None
+    async def _fill(self) -> None:
+        """Read on: all that is due before the longest sleep is over, but not more than a window ahead of its time."""
+        until = self._shell.store.now() + timedelta(seconds=LONGEST_SLEEP)
+        # Before the read: what is stored while the store is being read may not be in the answer, and comes in directly.
+        self._horizon, self._unread = until, False
         try:
-            while True:
-                rows = await self._shell.store.timers(after=after, until=until, limit=WINDOW)
-                for row in rows:
-                    self._push(row)
-                if len(rows) < WINDOW:
-                    self._horizon = until
+            while len(rows := await self._shell.store.timers(after=self._cursor, until=until, limit=WINDOW)) == WINDOW:
+                self._push_all(rows)
+                if self._until(rows[-1].due) > 0:
+                    self._horizon, self._unread = rows[-1].due, True
                     return
-                after = TimerCursor(rows[-1].due, rows[-1].instance_id, rows[-1].wait_id)
-                self._horizon = rows[-1].due
-                self._fire(self._shell.store.now())
-                while len(self._shell.residents) > MAX_IN_FLIGHT or len(self._heap) > WINDOW:
-                    await trio.sleep(0.01)
-                    self._fire(self._shell.store.now())
+                await self._let_enter(rows)
+            self._push_all(rows)
         except StoreError as error:
             LOGGER.error("the store does not tell its timers (%s); asking again", error)
+            self._horizon, self._unread = self._shell.store.now() + timedelta(seconds=AFTER_AN_ERROR), True
+
+    async def _let_enter(self, rows: Sequence[TimerRow]) -> None:
+        """Fire a whole window that is due, and wait until most of its instances are in memory, or gone again."""
+        self._fire()
+        residents = self._shell.residents
+        while sum(residents.holds(row.instance_id) and residents.host(row.instance_id) is None for row in rows) > MAX_ENTERING:
+            await trio.sleep(0.01)
+            self._fire()
+
+    def _push_all(self, rows: Sequence[TimerRow]) -> None:
+        for row in rows:
+            self._push(row)
+        if rows:
+            self._cursor = TimerCursor(rows[-1].due, rows[-1].instance_id, rows[-1].wait_id)
 
     def _push(self, row: TimerRow) -> None:
         entry = (row.due, row.instance_id, row.wait_id)
@@ -95,7 +110,8 @@ class Timers:
             if self._heap[0] is entry:
                 self._wake.set()
 
-    def _fire(self, now: datetime) -> None:
+    def _fire(self) -> None:
+        now = self._shell.store.now()
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
             self._queued.discard(entry)
@@ -103,11 +119,16 @@ class Timers:
             self._shell.residents.deliver(instance_id, Act(TimerDue(wait_id, due)))
 
     async def _sleep(self, at_most_until: float) -> None:
-        seconds = max(0.0, at_most_until - trio.current_time())
+        seconds = at_most_until - trio.current_time()
         if self._heap:
-            until_first = (self._heap[0][0] - self._shell.store.now()).total_seconds()
-            seconds = min(seconds, max(0.0, until_first))
-        with trio.move_on_after(seconds):
+            seconds = min(seconds, self._until(self._heap[0][0]))
+        if self._unread:
+            seconds = min(seconds, self._until(self._horizon))
+        with trio.move_on_after(max(0.0, seconds)):
             await self._wake.wait()
         self._wake = trio.Event()
         await trio.lowlevel.checkpoint()
+
+    def _until(self, moment: datetime | None) -> float:
+        """Seconds of the store's time that are left until then."""
+        return 0.0 if moment is None else (moment - self._shell.store.now()).total_seconds()

@@ -17,27 +17,20 @@ class Inputs(Mapping[str, Value]):
     A list or record is copied when it is read, so that changing it changes nothing but the copy.
     """
 
-    __slots__ = ("_codec", "_scope", "_state")
+    __slots__ = ("_codec", "_scopes")
 
-    def __init__(self, state: State, scope: Scope, codec: ValueCodec) -> None:
-        self._state = state
-        self._scope = scope
+    def __init__(self, scopes: tuple[Scope, ...], codec: ValueCodec) -> None:
+        self._scopes = scopes
         self._codec = codec
 
-    def _layers(self) -> Iterator[Mapping[str, Value]]:
-        scope: Scope | None = self._scope
-        while scope is not None:
-            yield scope.data
-            scope = None if scope.parent is None else self._state.scopes.get(scope.parent)
-
     def __getitem__(self, name: str) -> Value:
-        for layer in self._layers():
-            if name in layer:
-                return self._codec.copy(layer[name])
+        for scope in self._scopes:
+            if name in scope.data:
+                return self._codec.copy(scope.data[name])
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(name for layer in self._layers() for name in list(layer)))
+        return iter(dict.fromkeys(name for scope in self._scopes for name in list(scope.data)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -52,17 +45,18 @@ class Work:
     ``attempt`` counts from 1; ``node_id`` names the task in the model.
     """
 
-    __slots__ = ("_entry", "_inputs", "_key", "_scope", "_state", "attempt", "data", "node_id")
+    __slots__ = ("_entry", "_inputs", "_key", "_state", "attempt", "data", "node_id")
 
     def __init__(self, state: State, track: Track, codec: ValueCodec) -> None:
+        scopes = tuple(state.scope_chain(track.scope))
         self._state = state
-        self._scope = state.scopes[track.scope]
         self._entry = track.entry
         self._inputs: Any = None
-        self._key: str | None = None
+        # Hosts move on and end while a cancelled handler still cleans up: what their place says is read now.
+        self._key: str | None = None if len(scopes) == 1 else self._key_inside(track, scopes)
         self.attempt = track.attempt
         self.node_id = track.node
-        self.data: Mapping[str, Value] = Inputs(state, self._scope, codec)
+        self.data: Mapping[str, Value] = Inputs(scopes, codec)
         """A read-only view of the variables that the step can see."""
 
     @property
@@ -73,15 +67,14 @@ class Work:
     @property
     def idempotency_key(self) -> str:
         """Instance / scope path / node / n: equal over retries and crashes, so what you call can know a repetition."""
-        if self._key is not None:
-            return self._key
-        path: list[str] = []
-        scope = self._scope
-        while scope.host is not None:
-            host = self._state.tracks[scope.host]
-            path.append(f"{host.node}.{host.entry}")
-            scope = self._state.scopes[host.scope]
-        return "/".join((self.instance_id, *reversed(path), self.node_id, str(self._entry)))
+        if self._key is None:
+            self._key = f"{self.instance_id}/{self.node_id}/{self._entry}"
+        return self._key
+
+    def _key_inside(self, track: Track, scopes: tuple[Scope, ...]) -> str:
+        hosts = [self._state.tracks[scope.host] for scope in reversed(scopes) if scope.host is not None]
+        path = [f"{host.node}.{host.entry}" for host in hosts]
+        return "/".join((self.instance_id, *path, track.node, str(track.entry)))
 
     @property
     def instance_id(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Protocol
 
 __all__ = ["Clock", "SystemClock"]
@@ -27,11 +27,11 @@ class SystemClock:
     """The wall clock as it was when this was made, kept as an offset to a clock that no one sets."""
 
     def __init__(self) -> None:
-        self._origin = datetime.now(UTC) - timedelta(seconds=time.clock_gettime(_TICKS))
+        self._origin = datetime.now(UTC).timestamp() - time.clock_gettime(_TICKS)
 
     def now(self) -> datetime:
         """The present moment; a step of the wall clock is not seen."""
-        return self._origin + timedelta(seconds=time.clock_gettime(_TICKS))
+        return datetime.fromtimestamp(self._origin + time.clock_gettime(_TICKS), UTC)
 
     def held(self) -> contextlib.AbstractContextManager[None]:
         """Real time is not held by anything."""

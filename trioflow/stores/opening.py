@@ -8,6 +8,7 @@ from trioflow.errors import InvalidRequest
 from trioflow.stores.clock import Clock
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import Store
+from trioflow.stores.sqlite import SQLiteStore
 
 __all__ = ["open_store"]
 
@@ -35,9 +36,6 @@ def _memory(url: str, rest: str, clock: Clock | None) -> Store:
 
 
 def _sqlite(url: str, rest: str, clock: Clock | None) -> Store:
-    # Here and not above: who needs no database does not load it.
-    from trioflow.stores.sqlite import SQLiteStore
-
     path = rest.removeprefix("///")
     if path == rest or not path:
         raise InvalidRequest(f"the URL {url!r} names no file; the known forms are {_KNOWN}")

@@ -106,7 +106,7 @@ class Answer(enum.Enum):
     ABSENT = "absent"
     """There is no such instance."""
     REFUSED = "refused"
-    """The store cannot hold what the item has (``Outcome.reason`` says what); the rest of the batch is not concerned."""
+    """The store cannot hold what the item has, for ``Outcome.reason``; the rest of the batch is not concerned."""
 
 
 @frozen(kw_only=True)
@@ -177,9 +177,10 @@ class InstanceStore(Protocol):
     async def release(
         self, instance_id: str, owner: Owner, *, failure: str = "", retry_at: datetime | None = None
     ) -> None:
-        """Give up an instance that could not be loaded; with ``failure``: count it, and enter it as due at ``retry_at``.
+        """Give up an instance that could not be loaded; with ``failure``: count it.
 
-        It is entered as a timer row with the wait id 0 (None: not entered, an operator tries again).
+        It is entered as due at ``retry_at``, as a timer row with the wait id 0 (None: not entered, an operator tries
+        again).
         """
 
     async def mark_drift(self, instance_id: str, owner: Owner, reason: str) -> None:

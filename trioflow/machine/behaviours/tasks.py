@@ -50,7 +50,7 @@ class Step(Behaviour):
         turn.run(track, outside=self.outside)
 
     def completed(self, turn: Turn, track: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
-        if write_outputs(turn, track, outputs):
+        if not outputs or write_outputs(turn, track, outputs):
             turn.fact("activity-completed", track)
             turn.leave(track, node)
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
-from attrs import define, evolve
+from attrs import evolve
 
 from trioflow.checkpoint.records import (
-    Definition,
     Delivery,
     IncidentRow,
     IndexRow,
@@ -25,65 +24,37 @@ from trioflow.facts import TERMINAL, Status
 from trioflow.stores.clock import Clock
 from trioflow.stores.memory._letters import Letter, PostOffice, Waiting
 from trioflow.stores.memory._order import Lines, Ordered
+from trioflow.stores.memory._registry import Registry
 from trioflow.stores.memory._rows import Entry, Row, Trouble, entry_wait, head_of, loaded
 from trioflow.stores.memory._waits import WaitIndex, due_of, is_wanted
 from trioflow.stores.port import Answer, CommitAnswer, InstanceFilter, Loaded, Outcome, Owner, Sent, TaskFilter
 
-__all__ = ["Engine", "Group"]
+__all__ = ["Group"]
 
 _STORED = Outcome(answer=Answer.STORED)
 _REFUSED = {answer: Outcome(answer=answer) for answer in tuple(Answer)}
-
-
-@define(eq=False)
-class Engine:
-    """An engine's row.  ``held``: roots of this incarnation; ``left``: those of earlier ones, in order of id."""
-
-    incarnation: int
-    handler_names: tuple[str, ...]
-    held: set[str]
-    left: Ordered[str]
 
 
 class Group:
     """The tables of one group.  Every method is one step: it is done when it returns."""
 
     def __init__(self) -> None:
-        self.engines: dict[str, Engine] = {}
+        self.registry = Registry()
         self.post = PostOffice()
         self.waits = WaitIndex()
         self._rows: dict[str, Row] = {}
         self._ids: Ordered[str] = Ordered()
+        self._unsorted: list[str] = []  # new ids: only who lists needs their order
         self._business: Lines[str] = Lines()
         self._troubled: Ordered[str] = Ordered()
-        self._versions: dict[str, list[Definition]] = {}
         self._counts: Counter[Status] = Counter()
         self._pins: Counter[tuple[str, int]] = Counter()
-
-    # ---------------------------------------------------------------- engines
-
-    def enrol(self, engine_id: str, handler_names: Sequence[str]) -> Owner:
-        """A new incarnation; what earlier ones held is left for it."""
-        engine = self.engines.get(engine_id)
-        if engine is None:
-            engine = self.engines[engine_id] = Engine(0, (), set(), Ordered())
-        engine.incarnation += 1
-        engine.handler_names = tuple(handler_names)
-        for instance_id in sorted(engine.held):
-            engine.left.add(instance_id)
-        engine.held.clear()
-        return Owner(engine_id=engine_id, incarnation=engine.incarnation)
-
-    def is_current(self, owner: Owner) -> bool:
-        """Whether the engine's row names this incarnation."""
-        engine = self.engines.get(owner.engine_id)
-        return engine is not None and engine.incarnation == owner.incarnation
 
     # ---------------------------------------------------------------- commit
 
     def commit(self, batch: Sequence[Item], owner: Owner, clock: Clock) -> CommitAnswer:
         """Store what can be stored, item by item."""
-        if not self.is_current(owner):
+        if not self.registry.is_current(owner):
             return CommitAnswer(outcomes=(_REFUSED[Answer.FENCED],) * len(batch), engine_fenced=True)
         return CommitAnswer(outcomes=tuple([self._answer(item, owner, clock) for item in batch]))
 
@@ -143,7 +114,7 @@ class Group:
         root = None if new.root_id == new.instance_id else self._rows[new.root_id]
         row = Row(new, root, item.status, item.at, "", 0)
         self._rows[new.instance_id] = row
-        self._ids.add(new.instance_id)
+        self._unsorted.append(new.instance_id)
         if new.business_key is not None:
             self._business.add(new.business_key, new.instance_id)
         self._counts[item.status] += 1
@@ -195,15 +166,18 @@ class Group:
 
     def _upsert(self, row: Row, index_row: IndexRow) -> Waiting | None:
         """Write an index row; a subscription that is new or has changed is returned, for it may match now."""
+        if isinstance(index_row, TimerRow):
+            timer = due_of(index_row)
+            self.waits.put_timer(timer, row.put_timer(timer))
+            return None
         kind, wait_id = index_row.kind, index_row.wait_id
         old = row.entry(kind, wait_id)
         if isinstance(index_row, SubscriptionRow):
             return self._subscribe(row, index_row, old)
         if old is not None and not isinstance(old, Waiting):
             self.waits.remove(old)
-        entry = due_of(index_row) if isinstance(index_row, TimerRow) else index_row
-        row.put_entry(kind, wait_id, entry)
-        self.waits.add(entry)
+        row.put_entry(kind, wait_id, index_row)
+        self.waits.add(index_row)
         return None
 
     def _subscribe(self, row: Row, index_row: SubscriptionRow, old: Entry | None) -> Waiting:
@@ -235,11 +209,15 @@ class Group:
 
     def _settle(self, row: Row, item: Item, freed: list[Waiting], now: datetime) -> None:
         """End deliveries, then match again: the subscriptions that came free first, then what was given back."""
-        ended = [letter for number in item.consumed if (letter := self._assigned(number, item.instance_id)) is not None]
+        ended = [
+            letter for number in set(item.consumed) if (letter := self._assigned(number, item.instance_id)) is not None
+        ]
         for letter in ended:
             row.give_up(letter)
             freed += _some(self.post.consume(letter))
-        back = [letter for number in item.declined if (letter := self._assigned(number, item.instance_id)) is not None]
+        back = [
+            letter for number in set(item.declined) if (letter := self._assigned(number, item.instance_id)) is not None
+        ]
         if item.status in TERMINAL:
             back = list(row.inbox or ())
         for letter in back:
@@ -303,12 +281,12 @@ class Group:
 
     def _own(self, root: Row, owner: Owner) -> None:
         root.owner, root.incarnation = owner.engine_id, owner.incarnation
-        self.engines[owner.engine_id].held.add(root.new.instance_id)
+        self.registry.engines[owner.engine_id].held.add(root.new.instance_id)
 
     def _disown(self, root: Row) -> None:
         if root.owner is None:
             return
-        engine = self.engines[root.owner]
+        engine = self.registry.engines[root.owner]
         if root.incarnation == engine.incarnation:
             engine.held.discard(root.new.instance_id)
         else:
@@ -322,7 +300,7 @@ class Group:
     def claim(self, instance_id: str, owner: Owner) -> Loaded | None:
         """Take and load."""
         row = self._rows.get(instance_id)
-        if row is None or row.status in TERMINAL or not self.is_current(owner):
+        if row is None or row.status in TERMINAL or not self.registry.is_current(owner):
             return None
         root = row.root or row
         if root.owner not in {None, owner.engine_id}:
@@ -364,7 +342,7 @@ class Group:
 
     def orphans(self, owner: Owner, after: str, limit: int) -> tuple[str, ...]:
         """What earlier incarnations left."""
-        engine = self.engines.get(owner.engine_id)
+        engine = self.registry.engines.get(owner.engine_id)
         if engine is None:
             return ()
         live = (found for found in engine.left.after(after) if self._rows[found].status not in TERMINAL)
@@ -392,6 +370,9 @@ class Group:
             return self._business.after(where.business_key, after)
         if where.has_incidents or where.not_resumed:
             return self._troubled.after(after)
+        for instance_id in sorted(self._unsorted):
+            self._ids.add(instance_id)
+        self._unsorted.clear()
         return self._ids.after(after)
 
     def counts(self) -> dict[Status, int]:
@@ -401,29 +382,6 @@ class Group:
     def pins(self) -> dict[tuple[str, int], int]:
         """How many live instances of each version."""
         return {pinned: count for pinned, count in self._pins.items() if count}
-
-    # ---------------------------------------------------------------- definitions
-
-    def deploy(self, definition: Definition) -> Definition:
-        """Mint a version, unless the content is the latest."""
-        versions = self._versions.setdefault(definition.key, [])
-        if versions and versions[-1].content_hash == definition.content_hash:
-            return versions[-1]
-        versions.append(evolve(definition, version=len(versions) + 1))
-        return versions[-1]
-
-    def definition(self, key: str, version: int | None) -> Definition | None:
-        """That version, or the latest."""
-        versions = self._versions.get(key)
-        if not versions:
-            return None
-        if version is None:
-            return versions[-1]
-        return versions[version - 1] if 1 <= version <= len(versions) else None
-
-    def definitions(self) -> tuple[Definition, ...]:
-        """The latest of each key."""
-        return tuple(self._versions[key][-1] for key in sorted(self._versions))
 
     # ---------------------------------------------------------------- tasks and incidents
 

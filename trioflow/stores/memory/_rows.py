@@ -92,6 +92,19 @@ class Row:
         else:
             self.entries = {(entry_kind(held), entry_wait(held)): held, (kind, wait_id): entry}
 
+    def put_timer(self, timer: Due) -> Due | None:
+        """Write a timer and return the one whose place it takes; short where it is the only entry, as most are."""
+        held = self.entries
+        if held is None:
+            self.entries = timer
+            return None
+        if isinstance(held, tuple) and held[2] == timer[2]:
+            self.entries = timer
+            return held
+        old = self.entry("timer", timer[2])
+        self.put_entry("timer", timer[2], timer)
+        return old if isinstance(old, tuple) else None
+
     def drop_entry(self, kind: str, wait_id: int) -> None:
         """Forget an index entry, which is there; the last one left is kept without a container."""
         held = self.entries

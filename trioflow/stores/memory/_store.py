@@ -98,7 +98,7 @@ class MemoryStore:
         self._group = self._shared.groups.setdefault(group, Group())
         self._shared.locks.add(lock)
         self._lock = lock
-        return self._group.enrol(engine_id, handler_names)
+        return self._group.registry.enrol(engine_id, handler_names)
 
     async def open_reader(self, *, group: str) -> None:
         """Look into a group without being an engine."""
@@ -189,17 +189,17 @@ class MemoryStore:
     async def deploy(self, definition: Definition) -> Definition:
         """Store a definition and mint its version."""
         await trio.lowlevel.checkpoint()
-        return self._data.deploy(definition)
+        return self._data.registry.deploy(definition)
 
     async def definition(self, key: str, version: int | None = None) -> Definition | None:
         """That version, or the latest."""
         await trio.lowlevel.checkpoint()
-        return self._data.definition(key, version)
+        return self._data.registry.definition(key, version)
 
     async def definitions(self) -> tuple[Definition, ...]:
         """The latest of each key."""
         await trio.lowlevel.checkpoint()
-        return self._data.definitions()
+        return self._data.registry.definitions()
 
     async def pins(self) -> dict[tuple[str, int], int]:
         """How many live instances of each version."""

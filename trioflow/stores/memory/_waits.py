@@ -30,11 +30,14 @@ class WaitIndex:
 
     # ---------------------------------------------------------------- writing
 
-    def add(self, row: Due | TaskRow | IncidentRow) -> None:
+    def put_timer(self, timer: Due, old: Due | None) -> None:
+        """Enter a timer in the place of another, or of none."""
+        if old is not None:
+            self._timers.discard(old)
+        self._timers.add(timer)
+
+    def add(self, row: TaskRow | IncidentRow) -> None:
         """Enter a row."""
-        if isinstance(row, tuple):
-            self._timers.add(row)
-            return
         lines, keys = self._kept(row)
         for key in keys:
             lines.add(key, (row.instance_id, row.wait_id))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import orjson
-from attrs import define
+from attrs import define, frozen
 
 from trioflow.checkpoint.records import Item, NewInstance, SubscriptionRow
 from trioflow.facts import TERMINAL
@@ -17,7 +17,13 @@ from trioflow.stores.sqlite._columns import micros
 from trioflow.stores.sqlite._messages import Settling, deliveries_of, looks_for_deliveries
 from trioflow.stores.sqlite._waits import WaitWriter
 
-__all__ = ["Commit", "is_current"]
+__all__ = ["UNFIT", "Commit", "is_current"]
+
+UNFIT: Final = (
+    *(sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError),
+    *(ArithmeticError, ValueError, TypeError),
+)
+"""What is wrong with what was given.  A full disk, a lock or a broken file is not: that is everybody's."""
 
 _TERMINAL: Final = frozenset(str(status) for status in TERMINAL)
 
@@ -36,8 +42,8 @@ INSERT INTO trioflow_instances (
 # A commit proves that the instance was loaded: what was noted of failures and drift goes.
 _UPDATE: Final = """
 UPDATE trioflow_instances SET
-    status = ?, updated = ?, reason = ?, has_incidents = ?, record_version = ?, commit_id = ?, owner = ?, incarnation = ?,
-    drift = '', failures = 0, failure = '', retry_at = NULL
+    status = ?, updated = ?, reason = ?, has_incidents = ?, record_version = ?, commit_id = ?,
+    owner = ?, incarnation = ?, drift = '', failures = 0, failure = '', retry_at = NULL
 WHERE group_id = ? AND instance_id = ?
 """
 
@@ -60,8 +66,9 @@ INSERT INTO trioflow_pins (group_id, process_key, version, instances) VALUES (?,
 ON CONFLICT (group_id, process_key, version) DO UPDATE SET instances = instances + excluded.instances
 """
 
+# The plus keeps the planner from reading the group's deliveries: it finds them by id.
 _DELIVERIES: Final = """
-SELECT id, instance_id FROM trioflow_deliveries WHERE group_id = ? AND id IN (SELECT value FROM json_each(?))
+SELECT id, instance_id FROM trioflow_deliveries WHERE +group_id = ? AND id IN (SELECT value FROM json_each(?))
 """
 
 
@@ -92,51 +99,63 @@ def is_current(db: sqlite3.Connection, group: int, owner: Owner) -> bool:
     return row is not None and row[0] == owner.incarnation
 
 
+@frozen
 class Commit:
-    """One batch in one transaction of the caller's."""
+    """One batch, to be stored within a transaction that somebody else begins and ends."""
 
-    def __init__(self, db: sqlite3.Connection, group: int, owner: Owner, now: int) -> None:
-        self._db = db
-        self._group = group
-        self._owner = owner
-        self._now = now
-        self._heads: dict[str, _Head] = {}
-        self._receivers: dict[int, str] = {}
-        self._counts: Counter[str] = Counter()
-        self._pins: Counter[tuple[str, int]] = Counter()
+    group: int
+    owner: Owner
+    now: int
+    batch: tuple[Item, ...]
 
-    def run(self, batch: Sequence[Item]) -> CommitAnswer:
+    def run(self, db: sqlite3.Connection) -> CommitAnswer:
         """Store what can be stored; whatever raises here has spoilt the transaction as a whole."""
-        if not is_current(self._db, self._group, self._owner):
-            fenced = Outcome(answer=Answer.FENCED)
-            return CommitAnswer(outcomes=(fenced,) * len(batch), engine_fenced=True)
-        outcomes = [outcome for wave in _waves(batch) for outcome in self._wave(wave)]
-        return CommitAnswer(outcomes=tuple(outcomes))
+        return self._run(db, self.batch)
 
-    def run_carefully(self, batch: Sequence[Item]) -> CommitAnswer:
+    def _run(self, db: sqlite3.Connection, items: Sequence[Item]) -> CommitAnswer:
+        if not is_current(db, self.group, self.owner):
+            fenced = Outcome(answer=Answer.FENCED)
+            return CommitAnswer(outcomes=(fenced,) * len(items), engine_fenced=True)
+        waves = _waves(items)
+        return CommitAnswer(outcomes=tuple(outcome for wave in waves for outcome in _Wave(db, self).run(wave)))
+
+    def run_carefully(self, db: sqlite3.Connection) -> CommitAnswer:
         """The same with a savepoint for each item: one that the database refuses leaves the others."""
-        answers = [self._alone(item) for item in batch]
+        answers = [self._alone(db, item) for item in self.batch]
         return CommitAnswer(
             outcomes=tuple(answer.outcomes[0] for answer in answers),
             engine_fenced=any(answer.engine_fenced for answer in answers),
         )
 
-    def _alone(self, item: Item) -> CommitAnswer:
-        self._db.execute("SAVEPOINT item")
+    def _alone(self, db: sqlite3.Connection, item: Item) -> CommitAnswer:
+        db.execute("SAVEPOINT item")
         try:
-            answer = Commit(self._db, self._group, self._owner, self._now).run([item])
-        except (sqlite3.DataError, sqlite3.IntegrityError, ArithmeticError, ValueError, TypeError) as error:
-            # These are the item's own; a full disk or a lock is everybody's, and is raised.
-            self._db.execute("ROLLBACK TO item")
+            answer = self._run(db, [item])
+        except UNFIT as error:
+            db.execute("ROLLBACK TO item")
             reason = f"{type(error).__name__}: {error}"
             answer = CommitAnswer(outcomes=(Outcome(answer=Answer.REFUSED, reason=reason),))
-        self._db.execute("RELEASE item")
+        db.execute("RELEASE item")
         return answer
+
+
+class _Wave:
+    """Items of different instances: none of them depends on the rows of another, but for the head of a new root."""
+
+    def __init__(self, db: sqlite3.Connection, commit: Commit) -> None:
+        self._db = db
+        self._group = commit.group
+        self._owner = commit.owner
+        self._now = commit.now
+        self._heads: dict[str, _Head] = {}
+        self._receivers: dict[int, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._pins: Counter[tuple[str, int]] = Counter()
 
     # ---------------------------------------------------------------- answers
 
-    def _wave(self, items: Sequence[Item]) -> Iterator[Outcome]:
-        """Items of different instances: none of them depends on the rows of another, but for a new root."""
+    def run(self, items: Sequence[Item]) -> list[Outcome]:
+        """Answer and write."""
         self._read(items)
         accepted: list[Item] = []
         answers: list[Answer] = []
@@ -153,7 +172,7 @@ class Commit:
                 before.append(head)
                 self._heads[item.instance_id] = self._accepted(head, item)
         self._write(accepted, before)
-        return (self._outcome(item, answer) for item, answer in zip(items, answers, strict=True))
+        return [self._outcome(item, answer) for item, answer in zip(items, answers, strict=True)]
 
     def _outcome(self, item: Item, answer: Answer) -> Outcome:
         if answer is not Answer.STORED or not looks_for_deliveries(item):
@@ -228,10 +247,8 @@ class Commit:
         is_root = new.root_id == new.instance_id
         owner = self._owner.engine_id if is_root else None
         incarnation = self._owner.incarnation if is_root else 0
-        return _Head(
-            *(new.instance_id, new.root_id, new.process_key, new.version),
-            *(str(item.status), 0, "", owner, incarnation),
-        )
+        status = str(item.status)
+        return _Head(new.instance_id, new.root_id, new.process_key, new.version, status, 0, "", owner, incarnation)
 
     # ---------------------------------------------------------------- rows
 
@@ -311,8 +328,6 @@ class Commit:
         pins = [(self._group, *pinned, change) for pinned, change in self._pins.items() if change]
         self._db.executemany(_COUNT, counts)
         self._db.executemany(_PIN, pins)
-        self._counts.clear()
-        self._pins.clear()
 
 
 def _constant(new: NewInstance) -> tuple[Any, ...]:

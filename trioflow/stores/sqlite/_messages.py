@@ -1,4 +1,6 @@
-"""Messages in SQL: sending, matching, what becomes of a delivery, expiry.  All of it within the caller's transaction."""
+"""Messages in SQL: sending, matching, what becomes of a delivery, expiry; all within the caller's transaction."""
+
+# statements are put together from constants of this module; values are always bound
 
 from __future__ import annotations
 
@@ -35,22 +37,29 @@ _UNDELIVERED: Final = f"""
 JOIN trioflow_instances AS own
     ON own.group_id = delivery.group_id AND own.instance_id = delivery.instance_id
 JOIN trioflow_instances AS root ON root.group_id = own.group_id AND root.instance_id = own.root_id
-WHERE delivery.group_id = ? AND delivery.id > ? AND root.owner IS NULL
+WHERE +delivery.group_id = ? AND delivery.id > ? AND root.owner IS NULL
 ORDER BY delivery.id LIMIT ?
 """
 
 # A free subscription for a message: by key, by business key, by name alone.
-_FREE: Final = "SELECT number, instance_id, wait_id FROM trioflow_subscriptions WHERE group_id = ? AND tenant = ? AND name = ?"
-_FREE_BY_KEY: Final = f"{_FREE} AND delivery IS NULL AND key = ? AND (?5 IS NULL OR business_key = ?5) ORDER BY number LIMIT 1"
+_FREE: Final = (
+    "SELECT number, instance_id, wait_id FROM trioflow_subscriptions WHERE group_id = ? AND tenant = ? AND name = ?"
+)
+_FREE_BY_KEY: Final = (
+    f"{_FREE} AND delivery IS NULL AND key = ? AND (? IS NULL OR business_key = ?) ORDER BY number LIMIT 1"
+)
 _FREE_BY_BUSINESS: Final = f"{_FREE} AND delivery IS NULL AND key IS NULL AND business_key = ? ORDER BY number LIMIT 1"
 _FREE_BY_NAME: Final = f"{_FREE} AND delivery IS NULL AND key IS NULL ORDER BY number LIMIT 1"
 
-# A buffered message for a subscription: by key, by business key, by name alone.
+# A buffered message for a subscription: by key, by business key, by name alone.  A plus keeps the planner from finding
+# rows by that column: by their expiry would be all there are.
 _BUFFERED: Final = """
 SELECT number FROM trioflow_messages
-WHERE group_id = ? AND tenant = ? AND name = ? AND state = 'buffered' AND expires > ?
+WHERE group_id = ? AND tenant = ? AND name = ? AND state = 'buffered' AND +expires > ?
 """
-_BUFFERED_BY_KEY: Final = f"{_BUFFERED} AND key = ? AND (business_key IS NULL OR business_key = ?) ORDER BY number LIMIT 1"
+_BUFFERED_BY_KEY: Final = (
+    f"{_BUFFERED} AND key = ? AND (business_key IS NULL OR business_key = ?) ORDER BY number LIMIT 1"
+)
 _BUFFERED_BY_BUSINESS: Final = f"{_BUFFERED} AND business_key = ? ORDER BY number LIMIT 1"
 _BUFFERED_BY_NAME: Final = f"{_BUFFERED} AND key IS NULL AND business_key IS NULL ORDER BY number LIMIT 1"
 
@@ -77,8 +86,26 @@ WHERE number = ? AND state = 'buffered' AND expires > ?
 
 _TAKE_BACK: Final = "UPDATE trioflow_messages SET state = 'buffered', instance_id = NULL WHERE number = ?"
 
+_WITHDRAW: Final = """
+DELETE FROM trioflow_deliveries WHERE id = ? AND group_id = ? AND instance_id = ? RETURNING message, wait_id
+"""
+
 _FREE_AGAIN: Final = """
-UPDATE trioflow_subscriptions SET delivery = NULL WHERE group_id = ? AND instance_id = ? AND wait_id = ? AND delivery = ?
+UPDATE trioflow_subscriptions SET delivery = NULL
+WHERE group_id = ? AND instance_id = ? AND wait_id = ? AND delivery = ?
+"""
+
+
+_DROP_LATE: Final = """
+DELETE FROM trioflow_messages WHERE group_id = ? AND state = 'buffered' AND expires <= ? AND message_id IS NULL
+"""
+
+_MARK_LATE: Final = """
+UPDATE trioflow_messages SET state = 'expired', payload = x'' WHERE group_id = ? AND state = 'buffered' AND expires <= ?
+"""
+
+_FORGET: Final = """
+DELETE FROM trioflow_messages WHERE group_id = ? AND state IN ('consumed', 'expired') AND remembered <= ?
 """
 
 
@@ -88,7 +115,8 @@ UPDATE trioflow_subscriptions SET delivery = NULL WHERE group_id = ? AND instanc
 def deliveries_of(db: sqlite3.Connection, group: int, instance_id: str) -> tuple[Delivery, ...]:
     """What is assigned to an instance, oldest first."""
     rows = db.execute(
-        f"{_DELIVERY} WHERE delivery.group_id = ? AND delivery.instance_id = ? ORDER BY delivery.id", (group, instance_id)
+        f"{_DELIVERY} WHERE delivery.group_id = ? AND delivery.instance_id = ? ORDER BY delivery.id",
+        (group, instance_id),
     )
     return _deliveries(rows)
 
@@ -136,7 +164,9 @@ def _known(db: sqlite3.Connection, group: int, message: Message, now: int) -> Se
         db.execute("UPDATE trioflow_messages SET message_id = NULL WHERE number = ?", (number,))
         return None
     if state == "assigned":
-        (delivery,) = db.execute(f"{_DELIVERY} WHERE delivery.message = ? AND delivery.instance_id = ?", (number, instance_id))
+        (delivery,) = db.execute(
+            f"{_DELIVERY} WHERE delivery.message = ? AND delivery.instance_id = ?", (number, instance_id)
+        )
         return _sent(db, group, state, _deliveries([delivery])[0], duplicate=True)
     if state == "buffered" and expires <= now:
         state = "expired"
@@ -161,21 +191,29 @@ def _post(db: sqlite3.Connection, group: int, message: Message, now: int) -> int
 
 
 @frozen
+class _Wanted:
+    """What a subscription and a message are matched by."""
+
+    tenant: str
+    name: str
+    key: str | None
+    business_key: str | None
+
+
+@frozen
 class _Free:
     number: int
     instance_id: str
     wait_id: int
 
 
-def _receiver(
-    db: sqlite3.Connection, group: int, tenant: str, name: str, key: str | None, business_key: str | None
-) -> _Free | None:
+def _receiver(db: sqlite3.Connection, group: int, sent: _Wanted) -> _Free | None:
     """The free subscription that comes first for such a message."""
-    place = (group, tenant, name)
+    place = (group, sent.tenant, sent.name)
     row = None
-    if key is not None:
-        row = db.execute(_FREE_BY_KEY, (*place, key, business_key)).fetchone()
-    wanted = addressee(key, business_key)
+    if sent.key is not None:
+        row = db.execute(_FREE_BY_KEY, (*place, sent.key, sent.business_key, sent.business_key)).fetchone()
+    wanted = addressee(sent.key, sent.business_key)
     if row is None and wanted is ANYONE:
         row = db.execute(_FREE_BY_NAME, place).fetchone()
     elif row is None and wanted is not None:
@@ -183,11 +221,10 @@ def _receiver(
     return None if row is None else _Free(*row)
 
 
-def _oldest_for(
-    db: sqlite3.Connection, group: int, tenant: str, name: str, key: str | None, business_key: str | None, now: int
-) -> int | None:
+def _oldest_for(db: sqlite3.Connection, group: int, armed: _Wanted, now: int) -> int | None:
     """The oldest buffered message that such a subscription may get."""
-    place = (group, tenant, name, now)
+    place = (group, armed.tenant, armed.name, now)
+    key, business_key = armed.key, armed.business_key
     if key is not None:
         rows = [db.execute(_BUFFERED_BY_KEY, (*place, key, business_key)).fetchone()]
     elif business_key is None:
@@ -203,7 +240,9 @@ def _oldest_for(
 
 def _assign(db: sqlite3.Connection, group: int, number: int, free: _Free) -> int:
     """Give a buffered message to a free subscription; the id of the delivery."""
-    db.execute("UPDATE trioflow_messages SET state = 'assigned', instance_id = ? WHERE number = ?", (free.instance_id, number))
+    db.execute(
+        "UPDATE trioflow_messages SET state = 'assigned', instance_id = ? WHERE number = ?", (free.instance_id, number)
+    )
     delivery = db.execute(
         "INSERT INTO trioflow_deliveries (group_id, message, instance_id, wait_id) VALUES (?, ?, ?, ?)",
         (group, number, free.instance_id, free.wait_id),
@@ -216,7 +255,7 @@ def _assign(db: sqlite3.Connection, group: int, number: int, free: _Free) -> int
 def _hand_out(db: sqlite3.Connection, group: int, number: int, now: int, *, lasting: bool = False) -> Delivery | None:
     """Look for a receiver of a buffered message; ``lasting``: even if its time to live has ended."""
     row = db.execute(_LETTER, (number, -1 if lasting else now)).fetchone()
-    free = None if row is None else _receiver(db, group, *row)
+    free = None if row is None else _receiver(db, group, _Wanted(*row))
     if free is None:
         return None
     delivery = _assign(db, group, number, free)
@@ -227,10 +266,7 @@ def _hand_out(db: sqlite3.Connection, group: int, number: int, now: int, *, last
 
 
 class Settling:
-    """Ends deliveries of one instance and matches again.
-
-    ``assigned``: (delivery id) to (message number, wait id), of all that the item names and the instance has.
-    """
+    """What one item does to the messages of its instance: deliveries end, and then there is matching again."""
 
     def __init__(self, db: sqlite3.Connection, group: int, instance_id: str, now: int) -> None:
         self._db = db
@@ -249,7 +285,9 @@ class Settling:
         number = self._withdraw(delivery)
         if number is not None:
             self._db.execute("DELETE FROM trioflow_messages WHERE number = ? AND message_id IS NULL", (number,))
-            self._db.execute("UPDATE trioflow_messages SET state = 'consumed', payload = x'' WHERE number = ?", (number,))
+            self._db.execute(
+                "UPDATE trioflow_messages SET state = 'consumed', payload = x'' WHERE number = ?", (number,)
+            )
 
     def decline(self, delivery: int) -> None:
         """Take a delivery back into the buffer, in its place; nothing, if the instance has it no more."""
@@ -261,34 +299,32 @@ class Settling:
     def decline_all(self) -> None:
         """Take everything back."""
         rows = self._db.execute(
-            "SELECT id FROM trioflow_deliveries WHERE group_id = ? AND instance_id = ?", (self._group, self._instance_id)
+            "SELECT id FROM trioflow_deliveries WHERE group_id = ? AND instance_id = ?",
+            (self._group, self._instance_id),
         ).fetchall()
         for (delivery,) in rows:
             self.decline(delivery)
 
     def _withdraw(self, delivery: int) -> int | None:
-        row = self._db.execute(
-            "DELETE FROM trioflow_deliveries WHERE id = ? AND group_id = ? AND instance_id = ? RETURNING message, wait_id",
-            (delivery, self._group, self._instance_id),
-        ).fetchall()
-        if not row:
+        rows = self._db.execute(_WITHDRAW, (delivery, self._group, self._instance_id)).fetchall()
+        if not rows:
             return None
-        number, wait_id = row[0]
+        ((number, wait_id),) = rows
         self._db.execute(_FREE_AGAIN, (self._group, self._instance_id, wait_id, delivery))
         self._freed.add(wait_id)
         return int(number)
 
     def match(self) -> None:
         """First what the subscriptions that came free want, then who wants what was given back."""
-        for number, wait_id, *wanted in self._waiting():
-            message = _oldest_for(self._db, self._group, *wanted, self._now)
+        for number, wait_id, *columns in self._waiting():
+            message = _oldest_for(self._db, self._group, _Wanted(*columns), self._now)
             if message is not None:
                 _assign(self._db, self._group, message, _Free(number, self._instance_id, wait_id))
         for message in sorted(self._back):
             _hand_out(self._db, self._group, message, self._now)
 
-    def _waiting(self) -> list[Sequence[Any]]:
-        found = []
+    def _waiting(self) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
         for wait_id in self._freed:
             row = self._db.execute(_WAITING, (self._group, self._instance_id, wait_id)).fetchone()
             if row is not None:
@@ -301,14 +337,7 @@ class Settling:
 
 def expire(db: sqlite3.Connection, group: int, now: int) -> int:
     """Mark what is past its time to live, forget what is past its window; how many were marked."""
-    marked = db.execute(
-        "UPDATE trioflow_messages SET state = 'expired', payload = x''"
-        " WHERE group_id = ? AND state = 'buffered' AND expires <= ?",
-        (group, now),
-    ).rowcount
-    db.execute(
-        "DELETE FROM trioflow_messages WHERE group_id = ? AND state IN ('consumed', 'expired')"
-        " AND (remembered <= ? OR message_id IS NULL)",
-        (group, now),
-    )
-    return marked
+    gone = db.execute(_DROP_LATE, (group, now)).rowcount
+    marked = db.execute(_MARK_LATE, (group, now)).rowcount
+    db.execute(_FORGET, (group, now))
+    return gone + marked

@@ -57,7 +57,9 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """The embedded migrations, in order."""
     folder = resources.files(__package__) / "migrations"
-    found = [_read(match, file.read_text("utf-8")) for file in folder.iterdir() if (match := _NAME.fullmatch(file.name))]
+    found = [
+        _read(match, file.read_text("utf-8")) for file in folder.iterdir() if (match := _NAME.fullmatch(file.name))
+    ]
     return tuple(sorted(found, key=lambda migration: migration.number))
 
 
@@ -131,6 +133,8 @@ def _apply(db: sqlite3.Connection, migration: Migration, now: int) -> None:
 
 def admit(db: sqlite3.Connection) -> frozenset[int]:
     """The migrations that were applied; StoreTooNew if one of them does not work with this code any more."""
+    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'trioflow_migrations'").fetchone():
+        raise StoreError("it is a database without trioflow's tables")
     rows = db.execute("SELECT number, name, oldest_code FROM trioflow_migrations ORDER BY number").fetchall()
     for number, name, oldest_code in rows:
         if oldest_code > SCHEMA:

@@ -1,18 +1,24 @@
 """The wait index in SQL: written for many items at once, read by cursor."""
 
+# ruff: noqa: S608  # statements are put together from constants of this module; values are always bound
+
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from heapq import merge
+from itertools import islice
 from typing import Any, Final
+
+from attrs import frozen
 
 from trioflow.checkpoint.records import IncidentRow, IndexRow, Item, SubscriptionRow, TaskRow, TimerRow
 from trioflow.stores.port import TaskFilter, TimerCursor
 from trioflow.stores.sqlite._columns import listed, listing, micros, micros_or_none, moment, moment_or_none
 
-__all__ = ["WaitWriter", "incidents", "next_timer", "task", "tasks", "timers"]
+__all__ = ["TIMER", "WaitWriter", "incidents", "next_timer", "task", "tasks", "timers"]
 
 _TABLES: Final = {
     "timer": "trioflow_timers",
@@ -41,15 +47,19 @@ def _upsert(table: str, columns: str) -> str:
     )
 
 
+TIMER: Final = _upsert("trioflow_timers", "instance_id, wait_id, due")
+"""Writes a timer: (group, instance id, wait id, due)."""
+
 _UPSERTS: Final = {
-    "timer": _upsert("trioflow_timers", "instance_id, wait_id, due"),
+    "timer": TIMER,
     "subscription": _upsert("trioflow_subscriptions", "instance_id, wait_id, tenant, name, key, business_key"),
     "task": _upsert("trioflow_tasks", _TASK_COLUMNS),
     "incident": _upsert("trioflow_incidents", _INCIDENT_COLUMNS),
 }
 
 _DELETES: Final = {
-    kind: f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ? AND wait_id = ?" for kind, table in _TABLES.items()
+    kind: f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ? AND wait_id = ?"
+    for kind, table in _TABLES.items()
 }
 
 _DELETE_LINES: Final = "DELETE FROM trioflow_task_lines WHERE group_id = ? AND instance_id = ? AND wait_id = ?"
@@ -57,7 +67,8 @@ _DELETE_LINES: Final = "DELETE FROM trioflow_task_lines WHERE group_id = ? AND i
 _LINE: Final = "INSERT INTO trioflow_task_lines (group_id, kind, who, instance_id, wait_id) VALUES (?, ?, ?, ?, ?)"
 
 _DELETE_ALL: Final = tuple(
-    f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ?" for table in (*_TABLES.values(), "trioflow_task_lines")
+    f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ?"
+    for table in (*_TABLES.values(), "trioflow_task_lines")
 )
 
 
@@ -72,7 +83,7 @@ class WaitWriter:
         self._group = group
         self._statements: dict[str, list[tuple[Any, ...]]] = {}
 
-    def write(self, items: Sequence[Item], terminal: Set[str]) -> None:
+    def write(self, items: Sequence[Item], terminal: AbstractSet[str]) -> None:
         """Deletions first, for an item may take a row away and put another in its place."""
         for item in items:
             if item.status in terminal:
@@ -196,52 +207,53 @@ def tasks(
     db: sqlite3.Connection, group: int, where: TaskFilter, after: tuple[str, int], limit: int
 ) -> tuple[TaskRow, ...]:
     """User tasks that pass the filter: a page of each line that may hold them, merged."""
-    conditions, values = _conditions(where)
+    page = _Page(db, group, where, after, limit)
     if where.instance_id is not None or (where.owner is None and where.candidate is None):
-        if where.candidate is not None:
-            return tuple(
-                found
-                for found in _all_tasks(db, group, conditions, values, after, -1)
-                if _could_claim(found, where.candidate, where.groups)
-            )[:limit]
-        return tuple(_all_tasks(db, group, conditions, values, after, limit))
-    pages = [_line(db, group, line, conditions, values, after, limit) for line in _lines_for(where)]
+        return page.of_all()
     found: dict[tuple[str, int], TaskRow] = {}
-    for row in merge(*pages, key=_task_place):
+    for row in merge(*(page.of_line(*line) for line in _lines_for(where)), key=_task_place):
         if len(found) == limit:
             break
         found.setdefault(_task_place(row), row)
     return tuple(found.values())
 
 
-def _all_tasks(
-    db: sqlite3.Connection, group: int, conditions: str, values: Sequence[Any], after: tuple[str, int], limit: int
-) -> Iterator[TaskRow]:
-    rows = db.execute(
-        f"SELECT {_TASK_COLUMNS} FROM trioflow_tasks AS task"
-        f" WHERE group_id = ? AND (instance_id, wait_id) > (?, ?){conditions} ORDER BY instance_id, wait_id LIMIT ?",
-        (group, *after, *values, limit),
-    )
-    return map(_task, rows)
+@frozen
+class _Page:
+    """One page of the tasks that pass a filter, from one place of the index or another."""
 
+    db: sqlite3.Connection
+    group: int
+    where: TaskFilter
+    after: tuple[str, int]
+    limit: int
 
-def _line(
-    db: sqlite3.Connection,
-    group: int,
-    line: tuple[str, str],
-    conditions: str,
-    values: Sequence[Any],
-    after: tuple[str, int],
-    limit: int,
-) -> list[TaskRow]:
-    rows = db.execute(
-        f"SELECT {_TASK_COLUMNS} FROM trioflow_task_lines AS line"
-        " JOIN trioflow_tasks AS task USING (group_id, instance_id, wait_id)"
-        " WHERE line.group_id = ? AND line.kind = ? AND line.who = ? AND (line.instance_id, line.wait_id) > (?, ?)"
-        f"{conditions} ORDER BY line.instance_id, line.wait_id LIMIT ?",
-        (group, *line, *after, *values, limit),
-    )
-    return [_task(row) for row in rows]
+    def of_all(self) -> tuple[TaskRow, ...]:
+        """From the table; who could claim is looked at in each row, for an instance has few."""
+        conditions, values = _conditions(self.where)
+        person = self.where.candidate
+        rows = self.db.execute(
+            f"SELECT {_TASK_COLUMNS} FROM trioflow_tasks AS task"
+            f" WHERE group_id = ? AND (instance_id, wait_id) > (?, ?){conditions}"
+            " ORDER BY instance_id, wait_id LIMIT ?",
+            (self.group, *self.after, *values, self.limit if person is None else -1),
+        )
+        found = (_task(row) for row in rows)
+        if person is None:
+            return tuple(found)
+        return tuple(islice((row for row in found if _could_claim(row, person, self.where.groups)), self.limit))
+
+    def of_line(self, kind: str, who: str) -> list[TaskRow]:
+        """From one line of those who may see a task."""
+        conditions, values = _conditions(self.where)
+        rows = self.db.execute(
+            f"SELECT {_TASK_COLUMNS} FROM trioflow_task_lines AS line"
+            " JOIN trioflow_tasks AS task USING (group_id, instance_id, wait_id)"
+            " WHERE line.group_id = ? AND line.kind = ? AND line.who = ? AND (line.instance_id, line.wait_id) > (?, ?)"
+            f"{conditions} ORDER BY line.instance_id, line.wait_id LIMIT ?",
+            (self.group, kind, who, *self.after, *values, self.limit),
+        )
+        return [_task(row) for row in rows]
 
 
 def _lines_for(where: TaskFilter) -> list[tuple[str, str]]:
@@ -301,10 +313,17 @@ def _task(row: Sequence[Any]) -> TaskRow:
 
 
 def incidents(
-    db: sqlite3.Connection, group: int, instance_id: str | None, state: str | None, after: tuple[str, int], limit: int
+    db: sqlite3.Connection,
+    group: int,
+    *,
+    instance_id: str | None,
+    state: str | None,
+    after: tuple[str, int],
+    limit: int,
 ) -> tuple[IncidentRow, ...]:
     """Incidents of that state, of all or of one instance."""
-    conditions, values = "", []
+    conditions = ""
+    values: list[str] = []
     for column, value in (("instance_id", instance_id), ("state", state)):
         if value is not None:
             conditions += f" AND {column} = ?"

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 import trio
 from attrs import define, field, frozen
 
-__all__ = ["Job", "Reader", "Worker", "Writer"]
+__all__ = ["Job", "Reader", "Work", "Worker", "Writer"]
 
 T = TypeVar("T")
 
@@ -24,7 +24,8 @@ class _Failed:
     error: BaseException
 
 
-_STOP: Work = lambda db: None  # noqa: E731  # a job like any other, known by its identity
+def _stop(_: sqlite3.Connection) -> None:
+    """A job like any other, known by its identity: it ends the thread."""
 
 
 @define(eq=False)
@@ -41,9 +42,8 @@ class Job(Generic[T]):
     token: trio.lowlevel.TrioToken = field(factory=trio.lowlevel.current_trio_token)
     result: Any = None
 
-    async def wait(self) -> T:
-        """Its result, or what it raised.  Cancelled while waiting, the work goes on and its result is dropped."""
-        await self.done.wait()
+    def answer(self) -> T:
+        """Its result, or what it raised; it must be done."""
         if isinstance(self.result, _Failed):
             raise self.result.error
         return cast(T, self.result)
@@ -56,21 +56,28 @@ class Worker:
         self._connect = connect
         self._jobs: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._started: Job[None] = Job(_stop)
+        self._serves = False
 
     async def start(self) -> None:
-        """Start the thread and wait until it is connected; raises what connecting raised, and then there is no thread."""
-        self._first: Job[None] = Job(_STOP)
+        """Start the thread and wait until it is connected; raises what connecting raised, and then it has ended."""
         self._thread.start()
         with trio.CancelScope(shield=True):
-            await self._first.wait()
+            await self._started.done.wait()
+        self._serves = self._started.result is None
+        if not self._serves:
+            self._thread.join()
+        self._started.answer()
 
     async def stop(self) -> None:
         """End the thread after the jobs that are queued; not to be cancelled, for it must not outlive its store."""
-        if self._thread.is_alive():
-            job = self.submit(Job(_STOP))
-            with trio.CancelScope(shield=True):
-                await job.wait()
-            self._thread.join()  # it has said its last word: this takes microseconds
+        if not self._serves:
+            return
+        self._serves = False
+        job = self.submit(Job[None](_stop))
+        with trio.CancelScope(shield=True):
+            await job.done.wait()
+        self._thread.join()  # it has said its last word: this takes microseconds
 
     def submit(self, job: Job[T]) -> Job[T]:
         """Queue a job."""
@@ -83,18 +90,21 @@ class Worker:
         try:
             db = self._connect()
         except Exception as error:  # noqa: BLE001  # it is raised where somebody waits
-            _answer([(self._first, _Failed(error))])
+            _answer([(self._started, _Failed(error))])
             return
-        _answer([(self._first, None)])
-        with contextlib.closing(db):
+        _answer([(self._started, None)])
+        stopped: Sequence[Job[Any]] = ()
+        try:
             stopped = self._serve(db)
-        _answer([(job, None) for job in stopped])
+            db.close()
+        finally:
+            _answer([(job, None) for job in stopped])
 
     def _serve(self, db: sqlite3.Connection) -> Sequence[Job[Any]]:
         while True:
             jobs = self._next()
-            stops = [job for job in jobs if job.work is _STOP]
-            wanted = [job for job in jobs if job.work is not _STOP]
+            stops = [job for job in jobs if job.work is _stop]
+            wanted = [job for job in jobs if job.work is not _stop]
             if wanted:
                 results = self._work(db, wanted)
                 _answer(list(zip(wanted, results, strict=True)))
@@ -140,7 +150,9 @@ class Writer(Worker):
 
 
 def _transaction(
-    db: sqlite3.Connection, jobs: Sequence[Job[Any]], work: Callable[[sqlite3.Connection, Sequence[Job[Any]]], list[Any]]
+    db: sqlite3.Connection,
+    jobs: Sequence[Job[Any]],
+    work: Callable[[sqlite3.Connection, Sequence[Job[Any]]], list[Any]],
 ) -> list[Any]:
     db.execute("BEGIN IMMEDIATE")
     results = work(db, jobs)

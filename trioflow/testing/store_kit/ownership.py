@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 import trio
 
+from trioflow.checkpoint.records import TimerRow
 from trioflow.errors import EngineInUse, StoreError
 from trioflow.facts import Status
 from trioflow.stores.port import Answer, InstanceFilter, Loaded, Owner
@@ -216,6 +217,24 @@ class OwnershipContract(Contract):
         head = (await _load(engine, "a")).head
         assert (head.failures, head.failure, head.retry_at) == (0, "", None)
         assert await engine.store.instances(InstanceFilter(not_resumed=True)) == ()
+
+    async def test_failure_to_load_is_due_again(self, engine: Engine) -> None:
+        """With a time to try again the instance is entered as a timer with the wait id 0; without, it is not."""
+        await engine.commit(new_item("a"), new_item("b"))
+        await engine.store.release("a", engine.owner, failure="no such codec", retry_at=START)
+        await engine.store.release("b", engine.owner, failure="no such codec")
+        found = await engine.store.timers(after=None, until=START, limit=9)
+        assert found == (TimerRow("a", 0, START),)
+
+    async def test_claim_says_whether_it_was_abandoned(self, make_store: MakeStore) -> None:
+        """Only a tree that an earlier incarnation left owned is abandoned, and only for who claims it first."""
+        async with make_store() as store:
+            first = Engine(store, await store.open(group="main", engine_id="one"))
+            await first.commit(new_item("left"), new_item("child", root_id="left"), new_item("parked", release=True))
+        async with make_store() as store:
+            owner = await store.open(group="main", engine_id="one")
+            claimed = [await store.claim(name, owner) for name in ("parked", "child", "left")]
+        assert [found is not None and found.abandoned for found in claimed] == [False, True, False]
 
     async def test_plain_release_counts_nothing(self, engine: Engine) -> None:
         """Without a failure only the ownership goes; and who does not own cannot release."""

@@ -1,0 +1,45 @@
+"""What the crash tests share: virtual time, both stores, a proof at every capture, and the search for what is left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.crash.support import Chronicled, ChronicledMemory, ChronicledSQLite
+from tests.runtime.support import living_tasks
+from trioflow.testing import VirtualClock
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(no_leaked_threads: None) -> Iterator[None]:
+    """Every test of this folder: no thread at work and no coroutine that nobody awaited is left."""
+    return iter((None,))
+
+
+@pytest.fixture
+async def clock(autojump_clock: MockClock) -> AsyncIterator[VirtualClock]:
+    """Virtual time that jumps when every task waits; afterwards no task of the test's is left."""
+    before = living_tasks()
+    yield VirtualClock(autojump_clock)
+    await trio.testing.wait_all_tasks_blocked()
+    left = sorted(task.name for task in living_tasks() - before)
+    assert not left, f"the test left tasks: {', '.join(left)}"
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def new_store(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -> Callable[[], Chronicled]:
+    """A new and empty store at each call."""
+    numbers = count(1)
+
+    def memory() -> Chronicled:
+        return ChronicledMemory(clock)
+
+    def sqlite() -> Chronicled:
+        return ChronicledSQLite(tmp_path / f"{next(numbers)}.db", clock)
+
+    return memory if request.param == "memory" else sqlite

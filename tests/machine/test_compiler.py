@@ -1,0 +1,306 @@
+"""What the compiler refuses, with element, reason and remedy; how names and languages are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from tests.machine.support import Driver, compiled, findings
+from trioflow.errors import ExpressionError
+from trioflow.expressions import Languages, PythonExpressions, PythonScripts
+from trioflow.model import Interface, MessageEventDefinition, Operation
+from trioflow.model.base import TRIOFLOW_NAMESPACE, Expression, Extensions
+from trioflow.model.builder import (
+    DefinitionsBuilder,
+    ProcessBuilder,
+    cancel,
+    compensate,
+    condition,
+    error,
+    escalation,
+    for_each,
+    link,
+    loop,
+    message,
+    signal,
+    timer,
+    times,
+)
+from trioflow.model.events import SignalEventDefinition, TimerEventDefinition
+from trioflow.model.findings import Level
+
+Build = Callable[[ProcessBuilder], Any]
+
+
+def own(**values: str) -> Extensions:
+    """Trioflow's own attributes."""
+    return Extensions(attributes=tuple((f"{{{TRIOFLOW_NAMESPACE}}}{name}", value) for name, value in values.items()))
+
+
+def _timer(**fields: str) -> Build:
+    zone = fields.pop("zone", None)
+    definition = TimerEventDefinition(
+        extensions=own(timeZone=zone) if zone else Extensions(),
+        **{name: Expression(text=text) for name, text in fields.items()},  # type: ignore[arg-type]  # only expressions
+    )
+    return lambda p: p.start("s").catch("x", on=definition)
+
+
+NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
+    ("signal-start", lambda p: p.start("x", on=signal("go")), "a start event with a trigger", "none start event"),
+    ("inclusive", lambda p: p.start("s").inclusive("x"), "a inclusiveGateway", "elements that are executed"),
+    ("complex", lambda p: p.start("s").complex("x"), "a complexGateway", "elements that are executed"),
+    ("event-gateway", lambda p: p.start("s").event_gateway("x"), "a eventBasedGateway", "elements that are executed"),
+    ("send", lambda p: p.start("s").send("x", handler="h"), "a sendTask", "elements that are executed"),
+    ("receive", lambda p: p.start("s").receive("x", message="m"), "a receiveTask", "elements that are executed"),
+    ("rule", lambda p: p.start("s").rule("x"), "a businessRuleTask", "elements that are executed"),
+    ("call", lambda p: p.start("s").call("x", process="q"), "a callActivity", "elements that are executed"),
+    ("transaction", lambda p: p.start("s").transaction("x"), "a transaction", "elements that are executed"),
+    ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "a adHocSubProcess", "elements that are executed"),
+    ("boundary", lambda p: p.start("s").task("t").boundary("x", on=error()), "a boundaryEvent", "elements that are executed"),
+    ("event-sub-process", lambda p: p.event_subprocess("x"), "an event sub-process", "reaction in the flow"),
+    ("signal-catch", lambda p: p.start("s").catch("x", on=signal("go")), "of this kind (signal)", "one timer or one message"),
+    ("conditional", lambda p: p.start("s").catch("x", on=condition("a")), "of this kind (conditional)", "one timer or one message"),
+    ("link", lambda p: p.start("s").catch("x", on=link("l")), "of this kind (link)", "one timer or one message"),
+    (
+        "multiple",
+        lambda p: p.start("s").catch("x", on=[message("m"), timer(duration="PT1H")]),
+        "of this kind (message, timer)",
+        "one timer or one message",
+    ),
+    ("throw", lambda p: p.start("s").throw("x", on=signal("go")), "an intermediate event that throws (signal)", "service task"),
+    ("error-end", lambda p: p.start("s").end("x", on=error("E")), "an end event that throws (error)", "terminate end event"),
+    ("escalation-end", lambda p: p.start("s").end("x", on=escalation("E")), "(escalation)", "terminate end event"),
+    ("compensation-end", lambda p: p.start("s").end("x", on=compensate()), "(compensation)", "terminate end event"),
+    ("cancel-end", lambda p: p.start("s").end("x", on=cancel()), "(cancel)", "terminate end event"),
+    ("loop", lambda p: p.start("s").task("x", loop=loop(maximum=2)), "a standardLoopCharacteristics", "Remove it"),
+    ("times", lambda p: p.start("s").task("x", loop=times(2)), "a multiInstanceLoopCharacteristics", "Remove it"),
+    ("for-each", lambda p: p.start("s").subprocess("x", loop=for_each("l")), "a multiInstanceLoop", "Remove it"),
+    ("start-quantity", lambda p: p.start("s").task("x", start_quantity=2), "startQuantity or completionQuantity", "Remove it"),
+    ("completion-quantity", lambda p: p.start("s").task("x", completion_quantity=3), "other than 1 (1, 3)", "Remove it"),
+    ("compensation", lambda p: p.task("x", for_compensation=True), "a compensation handler", "Remove it"),
+    ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "an ioSpecification", "Remove it"),
+    ("outputs", lambda p: _with_outputs(p), "a data association of an activity", "Remove it"),
+]
+
+
+def _with_outputs(p: ProcessBuilder) -> Any:
+    p.property("a")
+    return p.start("s").service("x", outputs={"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("build", "what", "remedy"), [pytest.param(*row[1:], id=row[0]) for row in NOT_EXECUTED]
+)
+def test_what_is_not_executed_is_refused_with_what_to_do(build: Build, what: str, remedy: str) -> None:
+    """Legal BPMN that this version does not execute: an error about the element, never silence."""
+    built = ProcessBuilder("p")
+    build(built)
+    found = [each for each in findings(built) if each.element_id == "x" and what in each.message]
+    assert found, [str(each) for each in findings(built)]
+    for each in found:
+        assert (each.level, each.rule) == (Level.ERROR, "not-executed")
+        assert "is not executed by this version of trioflow" in each.message
+        assert remedy in each.remedy
+
+
+FAULTS: list[tuple[str, Build, str, str, str]] = [
+    ("condition", lambda p: _conditional(p, "1 +"), "expression", "cannot be used", "Correct the expression"),
+    ("script", lambda p: p.start("s").script("x", "import os"), "script", "cannot be used", "Correct the script"),
+    (
+        "script-format",
+        lambda p: p.start("s").script("x", "1", script_format="groovy"),
+        "script",
+        "no script engine claims the language 'groovy'",
+        "scriptFormat",
+    ),
+    ("two-timers", _timer(time_date="2026-01-01T00:00:00Z", time_cycle="R/PT1H"), "timer", "date and cycle", "exactly one"),
+    ("no-timer", _timer(), "timer", "none of them", "exactly one"),
+    ("R0", _timer(time_cycle="R0/PT1H"), "timer", "cannot be used", "Correct the timer"),
+    ("negative", _timer(time_duration="-PT1H"), "timer", "negative", "Correct the timer"),
+    ("zone", _timer(time_duration="PT1H", zone="Mars/Base"), "timer", "time zone cannot be used", "IANA"),
+    (
+        "message-missing",
+        lambda p: p.start("s").catch("x", on=MessageEventDefinition(message_ref="nowhere")),
+        "message-missing",
+        "names no message",
+        "messageRef",
+    ),
+    ("priority", lambda p: p.start("s").user("x", priority="high"), "bad-value", "'high', no integer", "Write a number"),
+    ("due-date", lambda p: p.start("s").user("x", due_date="1 +"), "expression", "cannot be used", "Correct the expression"),
+]
+
+
+def _conditional(p: ProcessBuilder, text: str) -> None:
+    p.start("s").exclusive("g")
+    p.task("t")
+    p.flow("g", "t", condition=text, flow_id="x")
+
+
+@pytest.mark.parametrize(("build", "rule", "message_part", "remedy"), [pytest.param(*row[1:], id=row[0]) for row in FAULTS])
+def test_what_cannot_be_executed_as_drawn_is_a_fault(build: Build, rule: str, message_part: str, remedy: str) -> None:
+    """The finding names the rule, the element, the reason and the remedy."""
+    built = ProcessBuilder("p")
+    build(built)
+    (found,) = findings(built)
+    assert (found.level, found.rule, found.element_id) == (Level.ERROR, rule, "x")
+    assert message_part in found.message
+    assert remedy in found.remedy
+
+
+def test_a_broken_key_expression_is_about_the_message_event() -> None:
+    """The event definition has no id of its own here, so the finding says what it is about by its text."""
+    built = ProcessBuilder("p")
+    built.start("s").catch("x", on=message("m", key="1 +"))
+    (found,) = findings(built)
+    assert found.rule == "expression"
+    assert "1 +" in found.message
+
+
+def test_a_sub_process_has_one_start_event() -> None:
+    """Several none start events in an embedded sub-process: which one would it be?"""
+    built = ProcessBuilder("p")
+    sub = built.start("s").subprocess("x")
+    sub.inside.start("one")
+    sub.inside.start("two")
+    (found,) = findings(built)
+    assert (found.rule, found.element_id) == ("several-starts", "x")
+    assert "one, two" in found.message
+
+
+def test_all_findings_come_out_of_one_pass() -> None:
+    """Whoever corrects a model sees everything at once."""
+    built = ProcessBuilder("p")
+    path = built.start("s").script("script", "import os").inclusive("inclusive").task("looped", loop=times(2))
+    path.when("1 +").catch("signal", on=SignalEventDefinition()).end("e")
+    found = findings(built)
+    about = {each.element_id for each in found}
+    assert about == {"script", "inclusive", "looped", "flow_looped_signal", "signal"}
+    assert len(found) == 5
+
+
+def test_process_features_that_are_not_executed_are_refused() -> None:
+    """An ioSpecification of the process itself."""
+    from trioflow.model.common import CorrelationSubscription
+    from trioflow.model.data import InputOutputSpecification
+
+    built = ProcessBuilder(
+        "x",
+        io_specification=InputOutputSpecification(),
+        correlation_subscriptions=[CorrelationSubscription(correlation_key_ref="k")],
+    )
+    assert sorted(each.message.split(" is not")[0] for each in findings(built)) == [
+        "a correlation subscription",
+        "an ioSpecification of a process",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        pytest.param({}, "x", id="its-id"),
+        pytest.param({"handler": "charge"}, "charge", id="its-implementation"),
+        pytest.param({"handler": "##WebService"}, "x", id="a-standard-word"),
+        pytest.param({"handler": "http://www.w3.org/ws"}, "x", id="a-uri"),
+        pytest.param({"operation": "op"}, "book", id="its-operation"),
+        pytest.param({"operation": "op", "handler": "charge"}, "book", id="operation-before-implementation"),
+        pytest.param({"operation": "unknown", "handler": "charge"}, "charge", id="an-operation-that-is-not-there"),
+    ],
+)
+def test_which_handler_a_service_task_calls(options: Mapping[str, str], name: str) -> None:
+    """The operation's name; else its implementation, if that names one; else its id."""
+    document = DefinitionsBuilder()
+    document.add(Interface(id="i", name="I", operations=(Operation(id="op", name="book", in_message_ref="m"),)))
+    built = document.process("p")
+    built.start("s").service("x", **options)  # type: ignore[arg-type]  # only texts
+    assert compiled(built).handler_names == {name}
+
+
+# ------------------------------------------------------------------ languages
+
+
+@frozen
+class Shouted:
+    """An expression of a made-up language: its value is its text in capitals."""
+
+    text: str
+    language: str = "shout"
+    names: frozenset[str] = frozenset()
+
+    def evaluate(self, names: Mapping[str, Any], now: datetime) -> Any:
+        """Shout."""
+        return self.text.upper()
+
+
+@frozen
+class Shouting:
+    """The engine of that language."""
+
+    languages: frozenset[str] = frozenset({"shout", "http://shout"})
+
+    def compile(self, text: str) -> Shouted:
+        """Refuse what cannot be shouted."""
+        if text.isdigit():
+            raise ExpressionError(f"{text!r} cannot be shouted")
+        return Shouted(text)
+
+
+def languages() -> Languages:
+    """Python, and that one."""
+    return Languages(expressions=(PythonExpressions(), Shouting()), scripts=(PythonScripts(),))
+
+
+@pytest.mark.parametrize(
+    ("expression_language", "own_language", "problem"),
+    [
+        pytest.param(None, None, None, id="engine's-default"),
+        pytest.param("shout", None, "'5' cannot be shouted", id="the-file's"),
+        pytest.param("shout", "python", None, id="its-own-before-the-file's"),
+        pytest.param(None, "http://SHOUT", "'5' cannot be shouted", id="its-own"),
+        pytest.param(None, "feel", "claimed are: ", id="nobody's"),
+        pytest.param("xpath", None, "no expression engine claims the language 'xpath'", id="the-file's-is-nobody's"),
+    ],
+)
+def test_an_expressions_language_is_its_own_else_the_files_else_the_engines(
+    expression_language: str | None, own_language: str | None, problem: str | None
+) -> None:
+    """A language that nobody claims is a finding that lists the claimed ones."""
+    document = DefinitionsBuilder(expression_language=expression_language)
+    built = document.process("p")
+    gate = built.start("s").exclusive("g")
+    gate.when(Expression(text="5", language=own_language)).end("e")
+    built.event_subprocess("refused")  # so that it never compiles, and findings are what is compared
+    found = [each.message for each in findings(built, languages=languages()) if each.rule == "expression"]
+    assert len(found) == (0 if problem is None else 1)
+    assert all(problem is not None and problem in message for message in found)
+
+
+def test_own_attributes_are_in_the_engines_default_language() -> None:
+    """Whatever language the file has for the standard's expressions: the attribute is ours."""
+    document = DefinitionsBuilder(expression_language="feel")
+    built = document.process("p")
+    built.start("s").user("u", assignee="=boss").end("e")
+    run = Driver(compiled(built))
+    run.start(boss="zoe")
+    assert run.why("u")[0].startswith(f"token {run.at('u').id} at u waits for 'zoe'")
+
+
+def test_a_potential_owner_of_the_standard_gives_the_candidates() -> None:
+    """10.3.4: the assignment expression of `potentialOwner`, and of `humanPerformer` for the assignee."""
+    from trioflow.model.common import ResourceRole
+
+    built = ProcessBuilder("p")
+    roles = [
+        ResourceRole(role="potentialOwner", assignment_expression=Expression(text="team")),
+        ResourceRole(role="humanPerformer", assignment_expression=Expression(text="boss")),
+    ]
+    built.start("s").user("u", resources=roles).end("e")
+    run = Driver(compiled(built))
+    run.start(boss="zoe", team=["ann"])
+    wait = run.at("u").wait
+    assert wait is not None
+    assert (getattr(wait, "assignee", None), getattr(wait, "candidate_users", None)) == ("zoe", ("ann",))

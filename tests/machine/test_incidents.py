@@ -1,0 +1,209 @@
+"""What an operator can do about incidents (semantics section 6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machine.support import Driver, compiled
+from trioflow.facts import Status
+from trioflow.machine.events import Cancel, DropIncident, ResolveIncident, RetryIncident
+from trioflow.model.builder import ProcessBuilder, terminate
+
+
+def undecided() -> Driver:
+    """An instance at an exclusive gateway that could not decide."""
+    built = ProcessBuilder("p")
+    gate = built.start("s").exclusive("gate")
+    gate.when("x > 1").service("big")
+    gate.when("x > 2").service("bigger")
+    run = Driver(compiled(built))
+    run.start(x=0)
+    return run
+
+
+def forked_with_incident() -> Driver:
+    """An instance with an incident in one branch and a step in the other."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    fork.service("broken").service("after")
+    fork.service("fine").end("stop", on=terminate())
+    run = Driver(compiled(built))
+    run.start()
+    run.fail("broken")
+    return run
+
+
+def test_an_incident_at_a_gateway_is_resolved_along_a_given_flow() -> None:
+    """What the gateway could not decide, the operator does."""
+    run = undecided()
+    run.resolve("gate", "flow_gate_bigger", x=2)
+    assert (run.nodes, run.data["x"]) == (["bigger"], 2)
+
+
+@pytest.mark.parametrize(
+    ("flows", "reason"),
+    [
+        pytest.param((), "give one of flow_gate_big, flow_gate_bigger", id="none"),
+        pytest.param(("flow_gate_big", "flow_gate_bigger"), "takes one flow", id="two"),
+        pytest.param(("elsewhere",), "no outgoing sequence flow 'elsewhere'", id="unknown"),
+    ],
+)
+def test_an_exclusive_gateway_wants_exactly_one_of_its_flows(flows: tuple[str, ...], reason: str) -> None:
+    """Refused otherwise, with the choices; nothing is written."""
+    run = undecided()
+    resolve = ResolveIncident(incident=run.incident("gate").id, flows=flows, outputs={"x": 9})
+    assert reason in run.refused(resolve)
+    assert run.data == {"x": 0}
+
+
+def test_an_activity_is_resolved_along_given_flows_or_those_it_chooses_with_the_outputs() -> None:
+    """Without flows its conditions are evaluated with the given outputs, and may fail again."""
+    built = ProcessBuilder("p")
+    work = built.start("s").service("work")
+    work.when("x > 1").service("big")
+    work.when("x > 2").service("bigger")
+    for flows, outputs, nodes in [
+        ((), {"x": 2}, ["big"]),
+        ((), {"x": 3}, ["big", "bigger"]),
+        (("flow_work_bigger",), {}, ["bigger"]),
+        (("flow_work_bigger", "flow_work_big"), {}, ["big", "bigger"]),
+        ((), {"x": 0}, ["work"]),
+    ]:
+        run = Driver(compiled(built))
+        run.start(x=0)
+        run.complete("work")
+        assert run.incidents == [("no-outgoing-flow", "work")]
+        run.resolve("work", *flows, **outputs)
+        assert run.nodes == nodes
+        assert bool(run.incidents) is (nodes == ["work"])
+
+
+def test_acts_on_an_incident_that_is_not_open_are_refused_with_those_that_are() -> None:
+    """Unknown, closed or dropped: the refusal lists the open ones."""
+    run = forked_with_incident()
+    incident = run.incident("broken").id
+    for act in (RetryIncident(incident=99), ResolveIncident(incident=99), DropIncident(incident=99)):
+        assert f"no open incident 99 (open ones: {incident})" in run.refused(act)
+    run.drop("broken")
+    for act in (RetryIncident(incident=incident), ResolveIncident(incident=incident), DropIncident(incident=incident)):
+        assert "(open ones: none)" in run.refused(act)
+
+
+@pytest.mark.parametrize("variables", [{"x": object()}, {"": 1}], ids=["object", "no-name"])
+def test_an_operators_variables_must_be_storable(variables: dict[str, object]) -> None:
+    """Refused before anything is done."""
+    run = forked_with_incident()
+    incident = run.incident("broken").id
+    assert run.refused(RetryIncident(incident=incident, variables=variables))
+    assert run.refused(ResolveIncident(incident=incident, outputs=variables))
+    assert run.incidents == [("handler-failure", "broken")]
+
+
+def test_an_instance_with_an_incident_stays_active_and_is_stalled_when_nothing_else_can_move() -> None:
+    """Siblings go on; it cannot complete."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    fork.service("broken")
+    fork.service("fine")
+    run = Driver(compiled(built))
+    run.start()
+    run.fail("broken")
+    assert not run.state.is_stalled
+    run.complete("fine")
+    assert run.state.is_stalled
+    assert run.status is Status.ACTIVE
+
+
+def test_terminate_and_cancel_overtake_an_incident() -> None:
+    """The token is gone, and with it the incident, in the state and in the index."""
+    for overtake in (lambda run: run.complete("fine"), lambda run: run.apply(Cancel())):
+        run = forked_with_incident()
+        overtake(run)
+        assert run.status is Status.TERMINATED
+        assert run.state.incidents == {}
+        assert run.store.rows == {}
+
+
+def test_an_operators_variables_are_written_where_their_names_live() -> None:
+    """Seen from the scope of the incident."""
+    built = ProcessBuilder("p")
+    sub = built.start("s").subprocess("sub")
+    sub.inside.property("local")
+    sub.inside.service("work").service("more")
+    run = Driver(compiled(built))
+    run.start(shared=1)
+    run.fail("work")
+    run.resolve("work", local=5, shared=2)
+    inner = run.state.scopes[run.at("more").scope]
+    assert (inner.data, run.data) == ({"local": 5}, {"shared": 2})
+
+
+def test_an_incident_inside_a_sub_process_keeps_it_open_and_its_drop_completes_it() -> None:
+    """The scope completes when the last token of it is dropped."""
+    built = ProcessBuilder("p")
+    sub = built.start("s").subprocess("sub")
+    sub.inside.service("work")
+    sub.service("after")
+    run = Driver(compiled(built))
+    run.start()
+    run.fail("work")
+    run.drop("work")
+    assert run.nodes == ["after"]
+
+
+@pytest.mark.parametrize("limit", [10, 50])
+def test_a_livelock_is_an_incident_at_the_limit(limit: int) -> None:
+    """A token that makes so many steps without a wait or an executed activity; its retry gets as many again."""
+    built = ProcessBuilder("p")
+    built.start("s").exclusive("again").task("idle").to("again")
+    run = Driver(compiled(built, hop_limit=limit))
+    run.start()
+    assert [kind for kind, _ in run.incidents] == ["step-limit"]
+    assert len([1 for kind, *_ in run.facts if kind == "node-entered"]) == limit
+    node = run.incidents[0][1]
+    run.retry(node)
+    assert [kind for kind, _ in run.incidents] == ["step-limit"]
+    assert len([1 for kind, *_ in run.facts if kind == "node-entered"]) == 2 * limit
+
+
+def test_a_loop_around_a_sub_process_in_which_nothing_waits_is_a_livelock() -> None:
+    """The steps inside count for the host."""
+    built = ProcessBuilder("p")
+    sub = built.start("s").exclusive("again").subprocess("sub")
+    sub.inside.task("inner")
+    sub.to("again")
+    run = Driver(compiled(built, hop_limit=30))
+    run.start()
+    assert [kind for kind, _ in run.incidents] == ["step-limit"]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["in-the-loop", "in-a-sub-process-of-it"])
+def test_a_loop_with_a_wait_never_is_a_livelock(inside: bool) -> None:
+    """Each wait starts the count anew, also one inside a sub-process, for its host."""
+    built = ProcessBuilder("p")
+    again = built.start("s").exclusive("again")
+    if inside:
+        sub = again.subprocess("sub")
+        sub.inside.service("work")
+        sub.to("again")
+    else:
+        again.service("work").to("again")
+    run = Driver(compiled(built, hop_limit=8))
+    run.start()
+    for _ in range(12):
+        run.complete("work")
+    assert run.incidents == []
+
+
+def test_the_limit_never_stops_a_token_before_a_join() -> None:
+    """Its join would be stuck without it; it stops behind the join."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    built.parallel("join").task("behind").end("e")
+    fork.task("t1").task("t2").to("join")
+    fork.service("work").to("join")
+    run = Driver(compiled(built, hop_limit=4))
+    run.start()
+    assert run.incidents == []
+    run.complete("work")
+    assert run.status is Status.COMPLETED

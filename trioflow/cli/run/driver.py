@@ -1,0 +1,136 @@
+"""What a run does while the engine works: shows what happens, and gives the answers that are waited for."""
+
+from __future__ import annotations
+
+import enum
+
+import trio
+
+from trioflow.cli.narration import Narrator
+from trioflow.cli.output import shown
+from trioflow.cli.run.answers import Supply
+from trioflow.cli.run.prompt import Prompt
+from trioflow.errors import TaskNotAvailable
+from trioflow.machine.explain import Explanation, ForMessage, ForRetry, ForTask, ForTimer, Ready, Running
+from trioflow.runtime.engine import Engine
+from trioflow.runtime.instance import Instance
+from trioflow.runtime.observers import Observation
+
+__all__ = ["Driver", "End"]
+
+_MOVES_BY_ITSELF = (Ready, Running, ForTimer, ForRetry)
+
+
+class End(enum.Enum):
+    """Why a run is over."""
+
+    OVER = "over"
+    """The instance has ended."""
+    STUCK = "stuck"
+    """Nothing but an operator, or an answer that nobody gives, can move it."""
+    TOO_LONG = "too long"
+    """The longest time to wait is over."""
+
+
+class Driver:
+    """Follows one instance to its end."""
+
+    def __init__(
+        self, *, supply: Supply, prompt: Prompt | None, narrator: Narrator | None, business_key: str | None
+    ) -> None:
+        self.lost = 0
+        """Facts that were not shown, because the screen was too slow."""
+        self._supply = supply
+        self._prompt = prompt
+        self._narrator = narrator
+        self._business_key = business_key
+        self._heard = 0
+        self._wake = trio.Event()
+        self._refused: set[int] = set()
+
+    async def listen(self, facts: Observation, instance_id: str) -> None:
+        """Show the facts of the instance, as long as they come."""
+        async for fact in facts:
+            self._heard += 1
+            self.lost = facts.lost
+            if fact.instance_id != instance_id:
+                continue
+            self._wake.set()
+            if self._narrator is not None:
+                self._narrator.tell(fact)
+
+    async def drive(self, engine: Engine, instance: Instance) -> End:
+        """Answer what can be answered, until the instance has ended or nothing can move it."""
+        while True:
+            self._wake = wake = trio.Event()
+            tokens = await instance.explain()
+            await self._listener_caught_up()
+            if not tokens:
+                return End.OVER
+            if await self._answer(engine, instance, tokens):
+                continue
+            if not any(isinstance(token.reason, _MOVES_BY_ITSELF) for token in tokens):
+                return End.STUCK
+            await wake.wait()
+
+    async def _listener_caught_up(self) -> None:
+        """Wait until what led here has been shown, so that no answer stands above its question.
+
+        A listener that has facts waiting takes one in every round of Trio's scheduler; this ends with the first round
+        in which it took none.
+        """
+        heard = -1
+        while heard != self._heard:
+            heard = self._heard
+            await trio.lowlevel.checkpoint()
+
+    async def _answer(self, engine: Engine, instance: Instance, tokens: tuple[Explanation, ...]) -> bool:
+        """Give one answer; False: none of the tokens waits for anything that there is an answer for."""
+        for each in tokens:
+            match each.reason:
+                case ForTask() as task if await self._complete(engine, instance, each, task):
+                    return True
+                case ForMessage() as wait if await self._send(engine, instance, each, wait):
+                    return True
+                case _:
+                    continue
+        return False
+
+    async def _complete(self, engine: Engine, instance: Instance, each: Explanation, task: ForTask) -> bool:
+        if task.task in self._refused:
+            return False
+        outputs = self._supply.outputs("tasks", each.token.node)
+        if outputs is not None:
+            self._tell(each, f"answered: {shown(dict(outputs), limit=26)}")
+        elif self._prompt is not None:
+            outputs = await self._prompt.outputs(f"The user task {each.label} waits for somebody to do it.")
+        if outputs is None:
+            return False
+        try:
+            await engine.tasks.complete(f"{instance.id}/{task.task}", outputs)
+        except TaskNotAvailable as error:
+            self._refused.add(task.task)
+            self._tell(each, f"the answer was refused: {error}")
+        return True
+
+    async def _send(self, engine: Engine, instance: Instance, each: Explanation, wait: ForMessage) -> bool:
+        answer = self._supply.message(wait.name, wait.key, business_key=self._business_key)
+        if answer is not None:
+            key = wait.key if answer.key is None else answer.key
+            payload = answer.payload
+            self._tell(each, f"the message {wait.name} is sent")
+        elif self._prompt is not None:
+            given = await self._prompt.value(f"{each.label} {wait.text}.")
+            if given is None:
+                return False
+            key, payload = wait.key, given.value
+        else:
+            return False
+        sent = await engine.send_message(wait.name, key=key, payload=payload)
+        if sent.instance_id != instance.id:
+            self._tell(each, f"it went elsewhere ({sent.state} {sent.instance_id or ''})")
+        return True
+
+    def _tell(self, each: Explanation, text: str) -> None:
+        if self._narrator is not None:
+            self._narrator.line(each.token.name or each.token.node, text, style="cyan")
