@@ -218,8 +218,8 @@ def _converter() -> Converter:
     converter.register_structure_hook(datetime, lambda text, _: _moment(text))
     converter.register_unstructure_hook(Enum, lambda member: member.value)
     for scalar in (int, str):
-        # By predicate: a hook for str would be taken for the string enums too.
-        converter.register_structure_hook_func(partial(_same, scalar), _exactly(scalar))
+        # By class: a hook by predicate would come after those that cattrs has for the two.
+        converter.register_structure_hook(scalar, _exactly(scalar))
     return converter
 
 
@@ -230,17 +230,16 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def _same(one: type, other: Any) -> bool:
-    return one is other
-
-
 def _exactly(scalar: type[T]) -> Callable[[Any, Any], T]:
-    """Refuse what is not of the type, where cattrs would convert it: a wrong document must not be read as a right one."""
+    """Refuse what is not of the type, where cattrs would convert it: a wrong document must not be read as a right one.
 
-    def check(value: Any, cls: type) -> T:
+    The hook is asked for the enums over the type too.
+    """
+
+    def check(value: Any, cls: type[T]) -> T:
         if type(value) is not scalar:
             raise TypeError(f"expected {scalar.__name__}, found {value!r}")
-        return value
+        return value if cls is scalar else cls(value)  # type: ignore[call-arg]  # an enum takes its member's value
 
     return check
 

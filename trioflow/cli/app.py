@@ -40,6 +40,8 @@ class App(click.Group):
             alone = _alone(error)
             if isinstance(alone, TrioflowError):
                 raise Refused(str(alone)) from error
+            if isinstance(alone, SystemExit | KeyboardInterrupt):
+                raise alone from None  # the output was closed, or somebody has had enough
             raise
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -46,6 +47,7 @@ class Narrator:
         self._out = out
         self._nodes = nodes
         self._origin: datetime | None = None
+        self._kept: list[tuple[str, str, str]] | None = None
 
     def tell(self, fact: Fact) -> None:
         """Print the fact, if there is something to say."""
@@ -60,6 +62,23 @@ class Narrator:
         """Print one line; without ``at`` it has no time."""
         seconds = "" if at is None or self._origin is None else f"{max(0.0, (at - self._origin).total_seconds()):.2f} s"
         start = f"{seconds:>9}  {set_cell_size(name, NAME_WIDTH)}  "
+        if self._kept is None:
+            self._print(start, text, style)
+        else:
+            self._kept.append((start, text, style))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep lines back inside the block, because something else stands on the screen, and print them at its end."""
+        kept = self._kept = []
+        try:
+            yield
+        finally:
+            self._kept = None
+            for start, text, style in kept:
+                self._print(start, text, style)
+
+    def _print(self, start: str, text: str, style: str) -> None:
         paragraph(self._out, text, indent=cell_len(start), first=start, style=style)
 
     def _name(self, node_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import click
@@ -107,7 +108,8 @@ def print_incident(out: Console, incident: IncidentRow) -> None:
     paragraph(out, incident.message, indent=4)
     if incident.incident_kind in _WITH_TRACEBACK:
         for cause in incident.causes:
-            paragraph(out, cause.rstrip(), indent=4, style="dim")
+            # A traceback is not wrapped: its lines are read by programs too.
+            out.print(Text(indent(cause.rstrip(), "    "), style="dim"), soft_wrap=True)
 
 
 # ------------------------------------------------------------------ for machines

@@ -386,6 +386,11 @@ class State:
         return (each for each in self.incidents.values() if each.state is IncidentState.OPEN)
 
     @property
+    def is_executing(self) -> bool:
+        """Whether some step is being executed, or was when the last piece was taken."""
+        return bool(self.tracks) and any(track.state is TrackState.EXECUTING for track in self.tracks.values())
+
+    @property
     def is_stalled(self) -> bool:
         """Whether nothing but an operator can move it: every live token is at an incident or a join, or hosts only such."""
         if self.is_terminal or self.agenda:

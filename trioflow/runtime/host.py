@@ -452,7 +452,7 @@ class Host:
             declined=declined,
             release=release,
             with_piece=with_piece,
-            resume=release and any(track.state is TrackState.EXECUTING for track in self.state.tracks.values()),
+            resume=release and self.state.is_executing,
         )
 
     def committed(self, item: Item, outcome: Outcome) -> None:

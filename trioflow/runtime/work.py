@@ -48,7 +48,8 @@ class Work:
     __slots__ = ("_entry", "_inputs", "_key", "_state", "attempt", "data", "node_id")
 
     def __init__(self, state: State, track: Track, codec: ValueCodec) -> None:
-        scopes = tuple(state.scope_chain(track.scope))
+        own = state.scopes[track.scope]
+        scopes = (own,) if own.parent is None else tuple(state.scope_chain(track.scope))
         self._state = state
         self._entry = track.entry
         self._inputs: Any = None

@@ -36,14 +36,14 @@ def demo(*, keep: bool) -> None:
     out.print(Text("trioflow demo", style="bold"))
     out.print(INTRODUCTION)
     folder = Path(tempfile.mkdtemp(prefix="trioflow-demo-"))
-    failed = True
+    failed = False
     try:
         failed = not _play(out, Places(folder=folder))
     finally:
-        if failed or keep:
-            out.print(f"\nThe store and the ledger are kept in {folder}")
-        else:
+        if not (failed or keep):
             shutil.rmtree(folder, ignore_errors=True)
+    if failed or keep:
+        out.print(f"\nThe store and the ledger are kept in {folder}")
     raise SystemExit(FAILED if failed else OK)
 
 

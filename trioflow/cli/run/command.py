@@ -19,6 +19,7 @@ from trioflow.cli.run.answers import Answers, Supply, read_answers
 from trioflow.cli.run.driver import Driver
 from trioflow.cli.run.ending import exit_status, print_result, result_document
 from trioflow.cli.run.handlers import handlers_for, load_handlers
+from trioflow.cli.run.listener import Listener
 from trioflow.cli.run.prompt import Prompt
 from trioflow.cli.run.session import Plan, run_process
 from trioflow.errors import DefinitionNotFound, InvalidRequest
@@ -93,7 +94,9 @@ def run(
     answers.check_against(programs)
     supply = Supply(answers)
     asks = not no_prompt and (answers_file is None or sys.stdin.isatty())
-    prompt = Prompt(console(stderr=as_json)) if asks else None
+    out = console()
+    listener = Listener(None if as_json else Narrator(out, program.nodes))
+    prompt = Prompt(console(stderr=as_json), listener) if asks else None
     given = {} if handlers_at is None else load_handlers(handlers_at)
     plan = Plan(
         content=content,
@@ -108,16 +111,14 @@ def run(
         max_wait=max_wait,
         retry=retry,
     )
-    out = console()
     if not as_json:
         out.print(Text(f"{program.graph.process.name or program.key}: instance {plan.instance_id}", style="bold"))
-    narrator = None if as_json else Narrator(out, program.nodes)
-    driver = Driver(supply=supply, prompt=prompt, narrator=narrator, business_key=business_key)
+    driver = Driver(listener=listener, supply=supply, prompt=prompt, business_key=business_key)
     result = trio.run(run_process, plan, driver)
     if as_json:
         print_json(result_document(result))
     else:
-        print_result(out, result, file=file, store=store, lost=driver.lost)
+        print_result(out, result, file=file, store=store, lost=listener.lost)
     raise SystemExit(exit_status(result))
 
 

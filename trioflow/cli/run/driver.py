@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import enum
 
-import trio
-
-from trioflow.cli.narration import Narrator
 from trioflow.cli.output import shown
 from trioflow.cli.run.answers import Supply
+from trioflow.cli.run.listener import Listener
 from trioflow.cli.run.prompt import Prompt
 from trioflow.errors import TaskNotAvailable
 from trioflow.machine.explain import Explanation, ForMessage, ForRetry, ForTask, ForTimer, Ready, Running
 from trioflow.runtime.engine import Engine
 from trioflow.runtime.instance import Instance
-from trioflow.runtime.observers import Observation
 
 __all__ = ["Driver", "End"]
 
@@ -36,53 +33,27 @@ class Driver:
     """Follows one instance to its end."""
 
     def __init__(
-        self, *, supply: Supply, prompt: Prompt | None, narrator: Narrator | None, business_key: str | None
+        self, *, listener: Listener, supply: Supply, prompt: Prompt | None = None, business_key: str | None = None
     ) -> None:
-        self.lost = 0
-        """Facts that were not shown, because the screen was too slow."""
+        self.listener = listener
         self._supply = supply
         self._prompt = prompt
-        self._narrator = narrator
         self._business_key = business_key
-        self._heard = 0
-        self._wake = trio.Event()
         self._refused: set[int] = set()
-
-    async def listen(self, facts: Observation, instance_id: str) -> None:
-        """Show the facts of the instance, as long as they come."""
-        async for fact in facts:
-            self._heard += 1
-            self.lost = facts.lost
-            if fact.instance_id != instance_id:
-                continue
-            self._wake.set()
-            if self._narrator is not None:
-                self._narrator.tell(fact)
 
     async def drive(self, engine: Engine, instance: Instance) -> End:
         """Answer what can be answered, until the instance has ended or nothing can move it."""
         while True:
-            self._wake = wake = trio.Event()
+            change = self.listener.next_change()
             tokens = await instance.explain()
-            await self._listener_caught_up()
+            await self.listener.caught_up()
             if not tokens:
                 return End.OVER
             if await self._answer(engine, instance, tokens):
                 continue
             if not any(isinstance(token.reason, _MOVES_BY_ITSELF) for token in tokens):
                 return End.STUCK
-            await wake.wait()
-
-    async def _listener_caught_up(self) -> None:
-        """Wait until what led here has been shown, so that no answer stands above its question.
-
-        A listener that has facts waiting takes one in every round of Trio's scheduler; this ends with the first round
-        in which it took none.
-        """
-        heard = -1
-        while heard != self._heard:
-            heard = self._heard
-            await trio.lowlevel.checkpoint()
+            await change.wait()
 
     async def _answer(self, engine: Engine, instance: Instance, tokens: tuple[Explanation, ...]) -> bool:
         """Give one answer; False: none of the tokens waits for anything that there is an answer for."""
@@ -132,5 +103,5 @@ class Driver:
         return True
 
     def _tell(self, each: Explanation, text: str) -> None:
-        if self._narrator is not None:
-            self._narrator.line(each.token.name or each.token.node, text, style="cyan")
+        if self.listener.narrator is not None:
+            self.listener.narrator.line(each.token.name or each.token.node, text, style="cyan")

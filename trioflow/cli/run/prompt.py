@@ -7,12 +7,15 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import trio
 from attrs import frozen
 from rich.console import Console
 from rich.text import Text
+
+from trioflow.cli.run.listener import Listener
 
 __all__ = ["Given", "Lines", "Prompt"]
 
@@ -64,10 +67,14 @@ class Given:
 
 
 class Prompt:
-    """Asks for JSON, until it gets some; questions of several tokens are asked one after the other."""
+    """Asks for JSON, until it gets some; questions of several tokens are asked one after the other.
 
-    def __init__(self, out: Console) -> None:
+    While a question stands on the screen, progress is kept back.
+    """
+
+    def __init__(self, out: Console, listener: Listener) -> None:
         self._out = out
+        self._listener = listener
         self._lines = Lines()
         self._turn = trio.Lock()
         self._is_over = False
@@ -83,20 +90,26 @@ class Prompt:
 
     async def _ask(self, question: str, hint: str, parse: Callable[[str], Any]) -> Given | None:
         async with self._turn:
-            if not self._is_over:
-                self._out.print(Text(question, style="bold"))
-            while not self._is_over:
-                self._out.print(Text(f"{hint} > ", style="cyan"), end="")
-                line = await self._lines.next()
-                if line is None:
-                    self._is_over = True
-                    self._out.print()
-                    break
-                try:
-                    return Given(parse(line))
-                except ValueError as error:
-                    self._out.print(Text(str(error), style="red"))
-        return None
+            await self._listener.caught_up()
+            narrator = self._listener.narrator
+            with nullcontext() if narrator is None else narrator.held():
+                return None if self._is_over else await self._answer(question, hint, parse)
+
+    async def _answer(self, question: str, hint: str, parse: Callable[[str], Any]) -> Given | None:
+        self._out.print(Text(question, style="bold"))
+        while True:
+            self._out.print(Text(f"{hint} > ", style="cyan"), end="")
+            line = await self._lines.next()
+            if line is None:
+                self._is_over = True
+                self._out.print()
+                return None
+            if not sys.stdin.isatty():
+                self._out.print(Text(line))  # a terminal shows what is typed; of other input nothing is seen
+            try:
+                return Given(parse(line))
+            except ValueError as error:
+                self._out.print(Text(str(error), style="red"))
 
 
 def _value(line: str) -> Any:

@@ -90,7 +90,7 @@ async def _run(plan: Plan, driver: Driver) -> Result:
         engine.observe(buffer=BUFFER) as facts,
         trio.open_nursery() as nursery,
     ):
-        nursery.start_soon(driver.listen, facts, plan.instance_id)
+        nursery.start_soon(driver.listener.listen, facts, plan.instance_id)
         instance = await engine.start(
             plan.process_key, plan.variables, business_key=plan.business_key, instance_id=plan.instance_id
         )

@@ -93,7 +93,7 @@ class SQLiteStore:
     ) -> Owner:
         """Create or migrate the schema, take the liveness lock, begin a new incarnation.
 
-        Cancelled, nothing stays open.
+        Whatever is refused, nothing stays open.  It cannot be cancelled: it lasts as long as the migrations do.
         """
         self._check_closed()
         if not create_group and not self.path.exists():
@@ -133,7 +133,7 @@ class SQLiteStore:
         return db
 
     async def open_reader(self, *, group: str) -> None:
-        """Open for reading; StoreError if there is no such file, schema or group.  Cancelled, nothing stays open."""
+        """Open for reading; StoreError if there is no such file, schema or group.  Cannot be cancelled."""
         self._check_closed()
         if not self.path.exists():
             raise StoreError(f"{self.path}: there is no such file")
