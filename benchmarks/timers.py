@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 import trioflow
 from benchmarks.floors import timers as floor
@@ -62,8 +62,8 @@ class _Ours:
     async def park(self, count: int) -> None:
         for number in range(count):
             await self._engine.start(KEY, _variables(number))
-        while self._engine.statistics().resident:
-            await trio.lowlevel.checkpoint()
+        await wait_all_tasks_blocked()
+        assert self._engine.statistics().resident == 0
 
     async def ended(self) -> int:
         return (await self._store.counts()).get(trioflow.Status.COMPLETED, 0)

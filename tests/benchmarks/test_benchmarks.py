@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -194,15 +195,12 @@ def test_the_first_turn_warms_up_and_is_not_counted() -> None:
 
         return Case(variant=variant, n=1, items=1, ours=side, floor=side, samples=samples)
 
-    class Opened:
-        async def __aenter__(self) -> list[Case]:
-            await trio.lowlevel.checkpoint()
-            return [case("often", 0), case("once", 1)]
+    @asynccontextmanager
+    async def opened(_: Plan) -> AsyncIterator[list[Case]]:
+        await trio.lowlevel.checkpoint()
+        yield [case("often", 0), case("once", 1)]
 
-        async def __aexit__(self, *_: object) -> None:
-            await trio.lowlevel.checkpoint()
-
-    made_up = evolve(SUITE[0], open=lambda _: Opened(), clock=None)
+    made_up = evolve(SUITE[0], open=opened, clock=None)
 
     measured = run(made_up, Plan(ns=(1,), items=1, repeat=3))
 

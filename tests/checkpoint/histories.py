@@ -33,7 +33,7 @@ VALUES: Mapping[str, Any] = {
     "infinite": float("inf"),
     "minus_infinite": float("-inf"),
     "decimal": Decimal("10.50"),
-    "text": "Grüße, 世界 \U0001f600 \x00 \" \\",
+    "text": 'Grüße, 世界 \U0001f600 \x00 " \\',
     "empty": "",
     "bytes": b"\x00\xff",
     "moment": datetime(2026, 3, 29, 1, 30, tzinfo=UTC),

@@ -75,7 +75,9 @@ _DERIVED: Mapping[str, frozenset[str]] = {
 # ------------------------------------------------------------------ programs
 
 
-def _compile(built: ProcessBuilder, languages: Languages | None, hop_limit: int) -> tuple[Program | None, tuple[Finding, ...]]:
+def _compile(
+    built: ProcessBuilder, languages: Languages | None, hop_limit: int
+) -> tuple[Program | None, tuple[Finding, ...]]:
     definitions = built.build()
     process = next(each for each in definitions.processes if each.id == built.id)
     graph = Graph.of(definitions, process)
@@ -136,16 +138,16 @@ def _stored(entity: Any) -> dict[str, Any]:
 
 def differences(state: State, other: State) -> list[str]:
     """Return where two states differ in what is stored, a sentence each."""
-    found = []
-    for part in ("identity", "header"):
-        if _stored(getattr(state, part)) != _stored(getattr(other, part)):
-            found.append(f"{part}: {getattr(state, part)} is not {getattr(other, part)}")
+    pairs = {part: (getattr(state, part), getattr(other, part)) for part in ("identity", "header")}
+    found = [f"{part}: {one} is not {two}" for part, (one, two) in pairs.items() if _stored(one) != _stored(two)]
     for part in ("scopes", "tracks", "waits", "arrivals", "incidents"):
         one, two = getattr(state, part), getattr(other, part)
         if list(one) != list(two):
             found.append(f"{part}: {list(one)} is not {list(two)}")
             continue
-        found += [f"{part} {key}: {one[key]} is not {two[key]}" for key in one if _stored(one[key]) != _stored(two[key])]
+        found += [
+            f"{part} {key}: {one[key]} is not {two[key]}" for key in one if _stored(one[key]) != _stored(two[key])
+        ]
     counts, others = ({key: entry.count for key, entry in each.entries.items()} for each in (state, other))
     if counts != others:
         found.append(f"entries: {counts} is not {others}")

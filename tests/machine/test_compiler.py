@@ -30,6 +30,8 @@ from trioflow.model.builder import (
     timer,
     times,
 )
+from trioflow.model.common import CorrelationSubscription, ResourceRole
+from trioflow.model.data import InputOutputSpecification
 from trioflow.model.events import SignalEventDefinition, TimerEventDefinition
 from trioflow.model.findings import Level
 
@@ -50,6 +52,11 @@ def _timer(**fields: str) -> Build:
     return lambda p: p.start("s").catch("x", on=definition)
 
 
+def _with_outputs(p: ProcessBuilder) -> Any:
+    p.property("a")
+    return p.start("s").service("x", outputs={"a": "b"})
+
+
 NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("signal-start", lambda p: p.start("x", on=signal("go")), "a start event with a trigger", "none start event"),
     ("inclusive", lambda p: p.start("s").inclusive("x"), "a inclusiveGateway", "elements that are executed"),
@@ -61,10 +68,25 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("call", lambda p: p.start("s").call("x", process="q"), "a callActivity", "elements that are executed"),
     ("transaction", lambda p: p.start("s").transaction("x"), "a transaction", "elements that are executed"),
     ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "a adHocSubProcess", "elements that are executed"),
-    ("boundary", lambda p: p.start("s").task("t").boundary("x", on=error()), "a boundaryEvent", "elements that are executed"),
+    (
+        "boundary",
+        lambda p: p.start("s").task("t").boundary("x", on=error()),
+        "a boundaryEvent",
+        "elements that are executed",
+    ),
     ("event-sub-process", lambda p: p.event_subprocess("x"), "an event sub-process", "reaction in the flow"),
-    ("signal-catch", lambda p: p.start("s").catch("x", on=signal("go")), "of this kind (signal)", "one timer or one message"),
-    ("conditional", lambda p: p.start("s").catch("x", on=condition("a")), "of this kind (conditional)", "one timer or one message"),
+    (
+        "signal-catch",
+        lambda p: p.start("s").catch("x", on=signal("go")),
+        "of this kind (signal)",
+        "one timer or one message",
+    ),
+    (
+        "conditional",
+        lambda p: p.start("s").catch("x", on=condition("a")),
+        "of this kind (conditional)",
+        "one timer or one message",
+    ),
     ("link", lambda p: p.start("s").catch("x", on=link("l")), "of this kind (link)", "one timer or one message"),
     (
         "multiple",
@@ -72,30 +94,43 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
         "of this kind (message, timer)",
         "one timer or one message",
     ),
-    ("throw", lambda p: p.start("s").throw("x", on=signal("go")), "an intermediate event that throws (signal)", "service task"),
-    ("error-end", lambda p: p.start("s").end("x", on=error("E")), "an end event that throws (error)", "terminate end event"),
+    (
+        "throw",
+        lambda p: p.start("s").throw("x", on=signal("go")),
+        "an intermediate event that throws (signal)",
+        "service task",
+    ),
+    (
+        "error-end",
+        lambda p: p.start("s").end("x", on=error("E")),
+        "an end event that throws (error)",
+        "terminate end event",
+    ),
     ("escalation-end", lambda p: p.start("s").end("x", on=escalation("E")), "(escalation)", "terminate end event"),
     ("compensation-end", lambda p: p.start("s").end("x", on=compensate()), "(compensation)", "terminate end event"),
     ("cancel-end", lambda p: p.start("s").end("x", on=cancel()), "(cancel)", "terminate end event"),
     ("loop", lambda p: p.start("s").task("x", loop=loop(maximum=2)), "a standardLoopCharacteristics", "Remove it"),
     ("times", lambda p: p.start("s").task("x", loop=times(2)), "a multiInstanceLoopCharacteristics", "Remove it"),
     ("for-each", lambda p: p.start("s").subprocess("x", loop=for_each("l")), "a multiInstanceLoop", "Remove it"),
-    ("start-quantity", lambda p: p.start("s").task("x", start_quantity=2), "startQuantity or completionQuantity", "Remove it"),
-    ("completion-quantity", lambda p: p.start("s").task("x", completion_quantity=3), "other than 1 (1, 3)", "Remove it"),
+    (
+        "start-quantity",
+        lambda p: p.start("s").task("x", start_quantity=2),
+        "startQuantity or completionQuantity",
+        "Remove it",
+    ),
+    (
+        "completion-quantity",
+        lambda p: p.start("s").task("x", completion_quantity=3),
+        "other than 1 (1, 3)",
+        "Remove it",
+    ),
     ("compensation", lambda p: p.task("x", for_compensation=True), "a compensation handler", "Remove it"),
     ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "an ioSpecification", "Remove it"),
-    ("outputs", lambda p: _with_outputs(p), "a data association of an activity", "Remove it"),
+    ("outputs", _with_outputs, "a data association of an activity", "Remove it"),
 ]
 
 
-def _with_outputs(p: ProcessBuilder) -> Any:
-    p.property("a")
-    return p.start("s").service("x", outputs={"a": "b"})
-
-
-@pytest.mark.parametrize(
-    ("build", "what", "remedy"), [pytest.param(*row[1:], id=row[0]) for row in NOT_EXECUTED]
-)
+@pytest.mark.parametrize("build, what, remedy", [pytest.param(*row[1:], id=row[0]) for row in NOT_EXECUTED])
 def test_what_is_not_executed_is_refused_with_what_to_do(build: Build, what: str, remedy: str) -> None:
     """Legal BPMN that this version does not execute: an error about the element, never silence."""
     built = ProcessBuilder("p")
@@ -118,7 +153,13 @@ FAULTS: list[tuple[str, Build, str, str, str]] = [
         "no script engine claims the language 'groovy'",
         "scriptFormat",
     ),
-    ("two-timers", _timer(time_date="2026-01-01T00:00:00Z", time_cycle="R/PT1H"), "timer", "date and cycle", "exactly one"),
+    (
+        "two-timers",
+        _timer(time_date="2026-01-01T00:00:00Z", time_cycle="R/PT1H"),
+        "timer",
+        "date and cycle",
+        "exactly one",
+    ),
     ("no-timer", _timer(), "timer", "none of them", "exactly one"),
     ("R0", _timer(time_cycle="R0/PT1H"), "timer", "cannot be used", "Correct the timer"),
     ("negative", _timer(time_duration="-PT1H"), "timer", "negative", "Correct the timer"),
@@ -130,8 +171,20 @@ FAULTS: list[tuple[str, Build, str, str, str]] = [
         "names no message",
         "messageRef",
     ),
-    ("priority", lambda p: p.start("s").user("x", priority="high"), "bad-value", "'high', no integer", "Write a number"),
-    ("due-date", lambda p: p.start("s").user("x", due_date="1 +"), "expression", "cannot be used", "Correct the expression"),
+    (
+        "priority",
+        lambda p: p.start("s").user("x", priority="high"),
+        "bad-value",
+        "'high', no integer",
+        "Write a number",
+    ),
+    (
+        "due-date",
+        lambda p: p.start("s").user("x", due_date="1 +"),
+        "expression",
+        "cannot be used",
+        "Correct the expression",
+    ),
 ]
 
 
@@ -141,7 +194,7 @@ def _conditional(p: ProcessBuilder, text: str) -> None:
     p.flow("g", "t", condition=text, flow_id="x")
 
 
-@pytest.mark.parametrize(("build", "rule", "message_part", "remedy"), [pytest.param(*row[1:], id=row[0]) for row in FAULTS])
+@pytest.mark.parametrize("build, rule, message_part, remedy", [pytest.param(*row[1:], id=row[0]) for row in FAULTS])
 def test_what_cannot_be_executed_as_drawn_is_a_fault(build: Build, rule: str, message_part: str, remedy: str) -> None:
     """The finding names the rule, the element, the reason and the remedy."""
     built = ProcessBuilder("p")
@@ -185,9 +238,6 @@ def test_all_findings_come_out_of_one_pass() -> None:
 
 def test_process_features_that_are_not_executed_are_refused() -> None:
     """An ioSpecification of the process itself."""
-    from trioflow.model.common import CorrelationSubscription
-    from trioflow.model.data import InputOutputSpecification
-
     built = ProcessBuilder(
         "x",
         io_specification=InputOutputSpecification(),
@@ -200,7 +250,7 @@ def test_process_features_that_are_not_executed_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
+    "options, name",
     [
         pytest.param({}, "x", id="its-id"),
         pytest.param({"handler": "charge"}, "charge", id="its-implementation"),
@@ -231,7 +281,7 @@ class Shouted:
     language: str = "shout"
     names: frozenset[str] = frozenset()
 
-    def evaluate(self, names: Mapping[str, Any], now: datetime) -> Any:
+    def evaluate(self, names: Mapping[str, Any], now: datetime) -> Any:  # noqa: ARG002  # the port's signature
         """Shout."""
         return self.text.upper()
 
@@ -255,7 +305,7 @@ def languages() -> Languages:
 
 
 @pytest.mark.parametrize(
-    ("expression_language", "own_language", "problem"),
+    "expression_language, own_language, problem",
     [
         pytest.param(None, None, None, id="engine's-default"),
         pytest.param("shout", None, "'5' cannot be shouted", id="the-file's"),
@@ -291,8 +341,6 @@ def test_own_attributes_are_in_the_engines_default_language() -> None:
 
 def test_a_potential_owner_of_the_standard_gives_the_candidates() -> None:
     """10.3.4: the assignment expression of `potentialOwner`, and of `humanPerformer` for the assignee."""
-    from trioflow.model.common import ResourceRole
-
     built = ProcessBuilder("p")
     roles = [
         ResourceRole(role="potentialOwner", assignment_expression=Expression(text="team")),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.machine.support import NOON, Driver, compiled
-from trioflow.machine.events import Start, TaskClaimed
+from tests.machine.support import NOON, Driver, compiled, identity
 from trioflow.machine.apply import apply, new_state
+from trioflow.machine.events import Start, TaskClaimed
 from trioflow.machine.explain import AtJoin, Token, explain, tokens
 from trioflow.machine.state import TaskWait
 from trioflow.model.builder import ProcessBuilder, message, timer
-from tests.machine.support import identity
 
 
 def everything() -> Driver:
@@ -40,7 +39,7 @@ def everything() -> Driver:
 
 
 def test_each_token_says_in_one_line_why_it_waits() -> None:
-    """Deadline, message and key, candidates, retry, incident, the inside of a scope, the missing flow and who can serve it."""
+    """Deadline, message and key, candidates, retry, incident, inside of a scope, missing flow and who can serve it."""
     run = everything()
     ids = {track.node: track.id for track in run.state.tracks.values()}
     task, open_task = run.wait("review", TaskWait).id, run.wait("open", TaskWait).id
@@ -55,7 +54,8 @@ def test_each_token_says_in_one_line_why_it_waits() -> None:
         "open": f"open waits for somebody to claim user task {open_task} (open to everybody)",
         "sub": "sub waits until the 2 tokens inside it ended",
         "a": "A (a) runs it (attempt 1)",
-        "join": "Both (join) waits at the join, which holds flow_b_join and misses flow_a_join (a token can come from A (a))",
+        "join": "Both (join) waits at the join, which holds flow_b_join and misses flow_a_join "
+        "(a token can come from A (a))",
     }
     assert {node: run.why(node) for node in ids} == {
         node: [f"token {ids[node]} at {line}"] for node, line in expected.items()
@@ -84,7 +84,9 @@ def test_the_lines_of_a_folded_state_are_the_same() -> None:
     """Nothing of it depends on what was remembered on the way."""
     run = everything()
     folded = run.store.fold(run.program, run.state)
-    assert [each.text for each in explain(run.program, folded)] == [each.text for each in explain(run.program, run.state)]
+    assert [each.text for each in explain(run.program, folded)] == [
+        each.text for each in explain(run.program, run.state)
+    ]
 
 
 def test_tokens_show_node_flow_scope_path_state_and_parent() -> None:
@@ -115,7 +117,9 @@ def test_a_token_of_a_pending_turn_is_about_to_enter_its_node() -> None:
     program = compiled(built)
     state = new_state(identity(program))
     apply(program, state, Start(), NOON, budget=1)
-    assert [each.text for each in explain(program, state)] == [f"token {next(iter(state.tracks))} at t is about to enter it"]
+    assert [each.text for each in explain(program, state)] == [
+        f"token {next(iter(state.tracks))} at t is about to enter it"
+    ]
 
 
 def test_tokens_at_one_join_share_one_reason() -> None:

@@ -41,7 +41,7 @@ def test_an_incident_at_a_gateway_is_resolved_along_a_given_flow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flows", "reason"),
+    "flows, reason",
     [
         pytest.param((), "give one of flow_gate_big, flow_gate_bigger", id="none"),
         pytest.param(("flow_gate_big", "flow_gate_bigger"), "takes one flow", id="two"),
@@ -108,17 +108,21 @@ def test_an_instance_with_an_incident_stays_active_and_is_stalled_when_nothing_e
     run = Driver(compiled(built))
     run.start()
     run.fail("broken")
-    assert not run.state.is_stalled
+    stalled = [run.state.is_stalled]
     run.complete("fine")
-    assert run.state.is_stalled
+    stalled.append(run.state.is_stalled)
+    assert stalled == [False, True]
     assert run.status is Status.ACTIVE
 
 
 def test_terminate_and_cancel_overtake_an_incident() -> None:
     """The token is gone, and with it the incident, in the state and in the index."""
-    for overtake in (lambda run: run.complete("fine"), lambda run: run.apply(Cancel())):
+    for cancelled in (True, False):
         run = forked_with_incident()
-        overtake(run)
+        if cancelled:
+            run.apply(Cancel())
+        else:
+            run.complete("fine")
         assert run.status is Status.TERMINATED
         assert run.state.incidents == {}
         assert run.store.rows == {}
@@ -178,7 +182,7 @@ def test_a_loop_around_a_sub_process_in_which_nothing_waits_is_a_livelock() -> N
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["in-the-loop", "in-a-sub-process-of-it"])
-def test_a_loop_with_a_wait_never_is_a_livelock(inside: bool) -> None:
+def test_a_loop_with_a_wait_never_is_a_livelock(*, inside: bool) -> None:
     """Each wait starts the count anew, also one inside a sub-process, for its host."""
     built = ProcessBuilder("p")
     again = built.start("s").exclusive("again")

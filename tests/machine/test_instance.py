@@ -54,7 +54,7 @@ def test_a_named_start_begins_there_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("starts", "wanted", "reason"),
+    "starts, wanted, reason",
     [
         pytest.param(("one", "two"), None, "has several start events (one, two): say which one", id="several"),
         pytest.param(("one", "two"), "three", "no none start event 'three': choose among one, two", id="unknown"),
@@ -151,7 +151,7 @@ def test_terminal_is_terminal_for_every_event(ended: Callable[[], Driver], event
 
 def test_every_kind_of_event_is_among_those_that_were_tried() -> None:
     """The list above is all of `Event`."""
-    assert {type(event) for event in EVENTS} == set(Event.__args__)  # type: ignore[attr-defined]  # a union has them
+    assert {type(event) for event in EVENTS} == set(Event.__args__)
 
 
 # ------------------------------------------------------------------ budget and determinism

@@ -21,14 +21,16 @@ def waiting(key: str | None = None) -> ProcessBuilder:
 
 
 @pytest.mark.parametrize(
-    ("key", "variables", "expected"),
+    "key, variables, expected",
     [
         pytest.param(None, {}, None, id="without-key"),
         pytest.param("order", {"order": 17}, 17, id="a-variable"),
         pytest.param("[shop, order]", {"order": 17, "shop": "x"}, ["x", 17], id="several"),
     ],
 )
-def test_the_subscription_is_the_name_and_the_key_when_it_is_armed(key: str | None, variables: Any, expected: Any) -> None:
+def test_the_subscription_is_the_name_and_the_key_when_it_is_armed(
+    key: str | None, variables: Any, expected: Any
+) -> None:
     """The key expression is evaluated when the token arrives."""
     run = Driver(compiled(waiting(key)))
     run.start(**variables)
@@ -47,7 +49,7 @@ def test_a_key_that_is_null_or_fails_is_an_incident_and_not_a_wait_by_name(key: 
 
 
 @pytest.mark.parametrize(
-    ("payload", "written"),
+    "payload, written",
     [
         pytest.param({"amount": 5, "by": ["x"]}, {"amount": 5, "by": ["x"]}, id="record-by-name"),
         pytest.param("cash", {"paid": "cash"}, id="scalar-under-the-message's-name"),

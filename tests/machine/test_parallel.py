@@ -56,7 +56,7 @@ def test_a_survivor_that_was_forked_keeps_its_parent() -> None:
 
 
 def excess() -> ProcessBuilder:
-    """Three tokens come by one flow of the join (through a merge), and as many by the other, each when its task ends."""
+    """Three tokens come by one flow of the join (through a merge), and as many by the other, as their tasks end."""
     built = ProcessBuilder("p")
     fork = built.start("s").parallel("fork")
     left, right = built.exclusive("left"), built.exclusive("right")
@@ -204,7 +204,9 @@ def test_a_gateway_that_converges_and_diverges_does_both_in_that_order() -> None
     run.complete("a")
     survivor = run.at("b").id
     run.complete("b")
-    assert [(track.node, track.id == survivor) for track in sorted(run.state.tracks.values(), key=lambda t: t.node)] == [
+    assert [
+        (track.node, track.id == survivor) for track in sorted(run.state.tracks.values(), key=lambda t: t.node)
+    ] == [
         ("c", True),
         ("d", False),
     ]

@@ -126,8 +126,10 @@ def _move(run: Driver, data: st.DataObject) -> None:
     track = movable[data.draw(st.integers(0, len(movable) - 1), label="token")]
     if track.incident is not None:
         flows = tuple(flow.id for flow in run.program.nodes[track.node].outgoing[-1:])  # the way out of a loop
-        act: Event = data.draw(
-            st.sampled_from([ResolveIncident(incident=track.incident.id, flows=flows), DropIncident(incident=track.incident.id)])
+        act: Any = data.draw(
+            st.sampled_from(
+                [ResolveIncident(incident=track.incident.id, flows=flows), DropIncident(incident=track.incident.id)]
+            )
         )
         run.apply(act)
     elif isinstance(track.wait, TimerWait | RetryWait):
@@ -174,7 +176,11 @@ def _graphs(draw: st.DrawFn) -> tuple[list[str], list[tuple[int, int]]]:
 def _wild(kinds: list[str], flows: list[tuple[int, int]]) -> Program:
     built = ProcessBuilder("p")
     fork = built.start("s").parallel("fork")
-    add = {"service": built.service, "parallel": built.parallel, "exclusive": built.exclusive}
+    add: dict[str, Callable[[str], Path]] = {
+        "service": built.service,
+        "parallel": built.parallel,
+        "exclusive": built.exclusive,
+    }
     for number, kind in enumerate(kinds):
         add[kind](f"n{number}")
         fork.to(f"n{number}")

@@ -29,7 +29,7 @@ def at_work(*, script: bool = False) -> Driver:
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["service", "script"])
-def test_a_step_is_an_effect_with_a_track_and_a_step_id_of_its_own(script: bool) -> None:
+def test_a_step_is_an_effect_with_a_track_and_a_step_id_of_its_own(*, script: bool) -> None:
     """A handler acts outside, so what led to it must be stored first; a script does not."""
     run = at_work(script=script)
     (effect,) = run.transitions[-1].effects
@@ -39,7 +39,7 @@ def test_a_step_is_an_effect_with_a_track_and_a_step_id_of_its_own(script: bool)
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["service", "script"])
-def test_what_it_returns_is_written_by_name_and_the_token_goes_on(script: bool) -> None:
+def test_what_it_returns_is_written_by_name_and_the_token_goes_on(*, script: bool) -> None:
     """In one transition."""
     run = at_work(script=script)
     transition = run.complete("work", y=2)
@@ -65,7 +65,7 @@ def test_a_failure_with_a_delay_is_a_timer_wait_and_runs_again_under_the_same_ke
 
 
 @pytest.mark.parametrize(
-    ("failures", "kind"), [(1, "handler-failure"), (3, "retries-exhausted")], ids=["first", "after-retries"]
+    "failures, kind", [(1, "handler-failure"), (3, "retries-exhausted")], ids=["first", "after-retries"]
 )
 def test_a_failure_without_retry_is_an_incident_that_knows_its_history(failures: int, kind: str) -> None:
     """The kind says whether retries were made; attempts and causes are kept; siblings go on."""
@@ -76,7 +76,12 @@ def test_a_failure_without_retry_is_an_incident_that_knows_its_history(failures:
     track = run.at("work")
     run.apply(ActivityFailed(track=track.id, step=track.step, failure=failure(message="no", causes=["a", "b"])))
     incident = run.incident("work")
-    assert (incident.kind.value, incident.attempts, incident.causes, incident.message) == (kind, failures, ("a", "b"), "no")
+    assert (incident.kind.value, incident.attempts, incident.causes, incident.message) == (
+        kind,
+        failures,
+        ("a", "b"),
+        "no",
+    )
     assert run.state.is_stalled
 
 
@@ -201,7 +206,7 @@ def test_entries_of_a_node_are_counted_over_loops() -> None:
 
 
 def test_a_step_found_running_after_a_crash_is_counted_and_becomes_an_incident() -> None:
-    """Five times it is entered again, under the same step; the sixth is an incident `crashed`, whose retry starts anew."""
+    """Five times the same step is entered again; the sixth is an incident `crashed`, whose retry starts anew."""
     run = at_work()
     track = run.at("work")
     for times in range(1, MAX_REENTRIES + 1):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.support import Driver, compiled
+from tests.machine.support import NOON, Driver, compiled, identity
 from trioflow.facts import Status
 from trioflow.machine import joins
+from trioflow.machine.apply import apply, new_state
+from trioflow.machine.events import ActivityCompleted, Start
+from trioflow.machine.transition import Run
 from trioflow.model.builder import ProcessBuilder, Scope
 
 
@@ -267,31 +270,25 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("branches", [100, 1_000, 10_000])
 def test_joining_many_branches_searches_once_per_branch_and_step(branches: int, searches: list[str]) -> None:
     """A fan-out stays linear: the first arrival searches for each other flow once, each later step for its own."""
-    from trioflow.machine.apply import apply, new_state
-    from trioflow.machine.events import ActivityCompleted, Start
-    from tests.machine.support import NOON, identity
-
     program = compiled(fan_out(branches, steps=2 if branches < 10_000 else 1))
     state = new_state(identity(program))
     effects = list(apply(program, state, Start(), NOON, budget=10**6).effects)
     while not state.is_terminal:
         run = effects.pop(0) if len(effects) < 100 else effects.pop()
+        assert isinstance(run, Run)
         effects += apply(program, state, ActivityCompleted(run.track, run.step, {}), NOON).effects
     assert state.status is Status.COMPLETED
     assert len(searches) <= 3 * branches
 
 
 def test_branches_that_end_one_by_one_before_a_stuck_join_stay_linear(searches: list[str]) -> None:
-    """The join is stuck with the first branch that is lost; every later loss is one search more, not one for each flow."""
-    from trioflow.machine.apply import apply, new_state
-    from trioflow.machine.events import ActivityCompleted, Start
-    from tests.machine.support import NOON, identity
-
+    """The join is stuck with the first branch that is lost; every later loss is one search, not one for each flow."""
     branches = 1_000
     program = compiled(fan_out(branches, wandering=True))
     state = new_state(identity(program))
     effects = list(apply(program, state, Start(variables={"lost": False}), NOON, budget=10**6).effects)
     for number, run in enumerate(effects):
+        assert isinstance(run, Run)
         apply(program, state, ActivityCompleted(run.track, run.step, {"lost": number > 0}), NOON)
     assert [each.kind.value for each in state.open_incidents()] == ["stuck"]
     assert len(searches) <= 4 * branches

@@ -26,7 +26,7 @@ def waiting(on: Any) -> ProcessBuilder:
 
 
 @pytest.mark.parametrize(
-    ("on", "deadline"),
+    "on, deadline",
     [
         pytest.param(timer(date="2026-03-02T15:00:00Z"), NOON + 3 * HOUR, id="date-to-come"),
         pytest.param(timer(date="2026-03-02T11:00:00Z"), NOON - HOUR, id="date-past"),

@@ -30,7 +30,7 @@ def the_task(run: Driver) -> TaskWait:
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    "options, expected",
     [
         pytest.param({}, (None, (), (), 50), id="nothing"),
         pytest.param({"assignee": "ann"}, ("ann", (), (), 50), id="assignee"),
@@ -51,7 +51,13 @@ def test_who_may_work_on_it_is_frozen_when_it_is_created(options: Any, expected:
 
 @pytest.mark.parametrize(
     "options",
-    [{"assignee": "=level"}, {"candidate_users": "=level"}, {"priority": "=boss"}, {"due_date": "=due"}, {"due_date": "=no"}],
+    [
+        {"assignee": "=level"},
+        {"candidate_users": "=level"},
+        {"priority": "=boss"},
+        {"due_date": "=due"},
+        {"due_date": "=no"},
+    ],
     ids=["assignee", "users", "priority", "due", "raises"],
 )
 def test_a_value_of_the_wrong_kind_is_an_incident(options: Any) -> None:
@@ -79,7 +85,7 @@ CANDIDATES = {"candidate_users": ["ann"], "candidate_groups": ["clerks"]}
 
 
 @pytest.mark.parametrize(
-    ("options", "actor", "groups", "refusal"),
+    "options, actor, groups, refusal",
     [
         pytest.param({}, "anybody", frozenset(), "", id="open-to-all"),
         pytest.param(CANDIDATES, "ann", frozenset(), "", id="a-candidate"),
@@ -87,7 +93,9 @@ CANDIDATES = {"candidate_users": ["ann"], "candidate_groups": ["clerks"]}
         pytest.param(CANDIDATES, "bob", frozenset({"sales"}), "is none of them", id="neither"),
         pytest.param({"assignee": "ann"}, "ann", frozenset(), "", id="the-owner"),
         pytest.param({"assignee": "ann"}, "bob", CLERKS, "is held by 'ann'", id="somebody-else's"),
-        pytest.param({"assignee": "ann", **CANDIDATES}, "bob", CLERKS, "is held by 'ann'", id="a-candidate-of-an-owned-one"),
+        pytest.param(
+            {"assignee": "ann", **CANDIDATES}, "bob", CLERKS, "is held by 'ann'", id="a-candidate-of-an-owned-one"
+        ),
     ],
 )
 def test_claiming_and_completing_ask_the_same_question(

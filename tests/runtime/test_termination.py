@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import trio
 
+import trioflow
 from tests.runtime.support import Gate, opened, registry, until
-from trioflow import ProcessBuilder, Status, Work
+from trioflow import BpmnError, ProcessBuilder, Status, Work
 from trioflow.model import Definitions
 from trioflow.model.builder import terminate
 from trioflow.stores.port import Store
@@ -175,8 +178,6 @@ async def test_last_words_are_dropped(
             if manner == "raises":
                 raise ValueError("in the way out") from None
             if manner == "bpmn-error":
-                from trioflow import BpmnError
-
                 raise BpmnError("late") from None
             if manner == "group":
                 raise ExceptionGroup("late", [ValueError("in the way out")]) from None
@@ -233,8 +234,6 @@ async def test_swallows_and_goes_on_working(store: Store, clock: VirtualClock) -
 
 async def test_cancelled_while_it_waits_for_its_turn(store: Store, clock: VirtualClock) -> None:
     """A step that waits for ``max_concurrent`` when it is cancelled never runs, and frees nobody's place."""
-    import trioflow
-
     holder, ran = Gate(), Gate()
     handlers = trioflow.Handlers()
     keys: list[str] = []
@@ -267,8 +266,6 @@ async def test_cancelled_while_it_waits_for_its_turn(store: Store, clock: Virtua
 
 async def test_a_thread_is_abandoned(clock: VirtualClock) -> None:
     """A plain handler cannot be interrupted: its thread is left to end, its place among the threads is kept till then."""
-    import threading
-
     let, running = threading.Event(), threading.Event()
 
     def victim(work: Work) -> dict[str, int]:

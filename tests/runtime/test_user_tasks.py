@@ -24,10 +24,10 @@ async def test_shows_what_the_model_says(store: Store, clock: VirtualClock) -> N
     """A task row has name, assignee, candidates, priority and due date as they were evaluated when it was created."""
     definitions = asking(
         name="Ask somebody",
-        candidate_users="who",
+        candidate_users="=who",
         candidate_groups=["sales", "support"],
-        priority="70 + n",
-        due_date="due",
+        priority="=70 + n",
+        due_date="=due",
     )
     async with opened(store, clock, definitions) as engine:
         due = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -77,7 +77,7 @@ async def test_eligibility(store: Store, clock: VirtualClock) -> None:
 
 async def test_assign_and_take_back(store: Store, clock: VirtualClock) -> None:
     """An operator assigns to anybody and takes it back from anybody; an assignee of the model holds it from the start."""
-    async with opened(store, clock, asking(assignee="boss")) as engine:
+    async with opened(store, clock, asking(assignee="=boss")) as engine:
         instance = await engine.start("asker", {"boss": "anna"})
         task = task_id(await _open_task(engine, instance.id))
         assert (await engine.tasks.get(task)).owner == "anna"

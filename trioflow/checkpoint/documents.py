@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
-from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -95,7 +94,9 @@ class Documents:
             "i": self._unstructure[Identity](state.identity),
             "h": self._unstructure[Header](state.header),
             **{key: {str(e.id): self._entity(e) for e in table.values()} for key, table in tables.items() if table},
-            "d": {str(s.id): {n: self.codec.encode(v) for n, v in s.data.items()} for s in state.scopes.values() if s.data},
+            "d": {
+                str(s.id): {n: self.codec.encode(v) for n, v in s.data.items()} for s in state.scopes.values() if s.data
+            },
             "e": _entries(state, state.entries),
         }
         return _bytes(document)
@@ -156,14 +157,12 @@ class Documents:
         Raises ``CorruptRecord`` naming the instance and what could not be read.
         """
         try:
-            state = self._fold(pieces)
-            _check_references(state, instance_id)
-            return state
-        except Exception as error:
+            return self._fold(pieces, instance_id)
+        except Exception as error:  # whatever a document makes a reader raise, it is that document
             message = f"the stored state of instance {instance_id!r} cannot be read: {type(error).__name__}: {error}"
             raise CorruptRecord(message, instance_id=instance_id) from error
 
-    def _fold(self, pieces: tuple[bytes, ...]) -> State:
+    def _fold(self, pieces: tuple[bytes, ...], instance_id: str) -> State:
         merged = _merged(pieces)
         identity = self._structure[Identity](merged["i"], Identity)
         header = self._structure[Header](merged["h"], Header)
@@ -180,6 +179,7 @@ class Documents:
                 state.entries[(int(key), node)] = Entry(int(key), node, count)
         state.stored = header.counter
         state.touched_header = state.touched_identity = False
+        _check_references(state, instance_id)
         return state
 
     def _fill(self, table: Table[Any], rows: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> None:
@@ -320,4 +320,3 @@ def _replace(rows: dict[str, Any], changes: dict[str, Any]) -> None:
 
 def _bytes(document: dict[str, Any]) -> bytes:
     return bytes(memoryview(orjson.dumps(document)))
-

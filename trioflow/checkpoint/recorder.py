@@ -238,4 +238,3 @@ def new_instance(state: State) -> NewInstance:
         business_key=identity.business_key,
         parent_id=identity.parent_id,
     )
-

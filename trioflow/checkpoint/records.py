@@ -193,7 +193,7 @@ class Item:
 
 @frozen(kw_only=True)
 class Definition:
-    """A deployed version.  ``content`` is BPMN XML, as deployed or as written from a built model; ``version`` from 1."""
+    """A deployed version, counted from 1.  ``content`` is BPMN XML, as deployed or as written from a built model."""
 
     key: str
     version: int

@@ -15,10 +15,10 @@ from attrs import frozen
 from trioflow.cli.output import FAILED, OK, console, print_finding, print_json
 from trioflow.errors import ModelError
 from trioflow.expressions import Languages
-from trioflow.model import Finding, Level, errors
+from trioflow.model import Finding, Level, Position, errors
 from trioflow.runtime.definitions import check_document, load_document
 from trioflow.values import ValueCodec
-from trioflow.xml import read
+from trioflow.xml import Document, read
 
 __all__ = ["CheckedFile", "check", "check_content", "check_file"]
 
@@ -54,14 +54,14 @@ def check_content(name: str, content: bytes) -> CheckedFile:
     return _checked(name, read(content, name=name), content)
 
 
-def _checked(name: str, document: Any, content: bytes) -> CheckedFile:
+def _checked(name: str, document: Document, content: bytes) -> CheckedFile:
     try:
         checked = check_document(document, content, Languages.default(), ValueCodec())
     except Exception as error:  # noqa: BLE001 - one file that we fail on must not hide what is wrong with the others
         return _of_ours(name, error)
     findings = list(checked.findings)
     if not checked.programs and not errors(findings):
-        findings.append(_nothing_to_run())
+        findings.append(_nothing_to_run(name, document))
     findings.sort(key=lambda finding: finding.position.line if finding.position else 0)
     return CheckedFile(
         name=name, findings=tuple(findings), processes=tuple(program.key for program in checked.programs)
@@ -85,8 +85,10 @@ def _of_ours(name: str, error: Exception) -> CheckedFile:
     return CheckedFile(name=name, findings=(finding,))
 
 
-def _nothing_to_run() -> Finding:
+def _nothing_to_run(name: str, document: Document) -> Finding:
+    top = document.definitions
     return Finding(
+        position=(top.position if top is not None else None) or Position(1, name),
         level=Level.ERROR,
         rule="nothing-executable",
         message="The document holds no process that is to be executed, so there is nothing to deploy.",

@@ -103,7 +103,7 @@ def _start(turn: Turn, event: Start) -> None:
         turn.refuse(f"instance {turn.state.identity.instance_id!r} was started already")
         return
     program = turn.program.scopes[turn.program.key]
-    starts, refusal = _chosen_starts(program.starts, program.implicit, event.node)
+    starts, refusal = _chosen_starts(program.starts, implicit=program.implicit, wanted=event.node)
     if refusal:
         turn.refuse(f"process {turn.program.key!r} {refusal}")
         return
@@ -122,7 +122,7 @@ def _start(turn: Turn, event: Start) -> None:
         turn.close_scope(scope)
 
 
-def _chosen_starts(starts: tuple[str, ...], implicit: bool, wanted: str | None) -> tuple[tuple[str, ...], str]:
+def _chosen_starts(starts: tuple[str, ...], *, implicit: bool, wanted: str | None) -> tuple[tuple[str, ...], str]:
     names = ", ".join(starts) or "none"
     if wanted is not None:
         if implicit or wanted not in starts:
@@ -169,7 +169,7 @@ def _error_thrown(turn: Turn, event: ErrorThrown) -> None:
         node.behaviour.threw(turn, track, node, event)
 
 
-def _reentered(turn: Turn, event: Reentered) -> None:
+def _reentered(turn: Turn, event: Reentered) -> None:  # noqa: ARG001  # every handler takes its event
     """A crash ended the engine while steps ran: count it, so that a handler that kills its process does not loop."""
     for track in list(turn.state.tracks.values()):
         if track.state is not TrackState.EXECUTING:
@@ -178,7 +178,7 @@ def _reentered(turn: Turn, event: Reentered) -> None:
         turn.state.tracks.touch(track)
         if track.reentries <= MAX_REENTRIES:
             turn.fact("activity-reentered", track, times=track.reentries)
-            turn.effects.append(Run(track.id, track.step, True))
+            turn.effects.append(Run(track.id, track.step, outside=True))
             continue
         message = (
             f"{turn.program.nodes[track.node].label} was running each time the engine ended {track.reentries} times "
@@ -213,7 +213,8 @@ def _task(turn: Turn, wait_id: int) -> TaskWait | None:
     wait = turn.state.waits.get(wait_id)
     if isinstance(wait, TaskWait):
         return wait
-    turn.refuse(f"instance {turn.state.identity.instance_id!r} has no open user task {wait_id}: it is done or was cancelled")
+    instance_id = turn.state.identity.instance_id
+    turn.refuse(f"instance {instance_id!r} has no open user task {wait_id}: it is done or was cancelled")
     return None
 
 
@@ -315,4 +316,4 @@ _CALLERS = (
 
 def running_steps(state: State) -> list[Run]:
     """The steps to enter again after hydration: what was executing when the last piece was taken."""
-    return [Run(t.id, t.step, True) for t in state.tracks.values() if t.state is TrackState.EXECUTING]
+    return [Run(t.id, t.step, outside=True) for t in state.tracks.values() if t.state is TrackState.EXECUTING]

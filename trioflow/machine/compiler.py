@@ -52,13 +52,16 @@ class Constant:
 
     @property
     def text(self) -> str:
+        """The literal as text."""
         return str(self.value)
 
     @property
     def names(self) -> frozenset[str]:
+        """It reads none."""
         return frozenset()
 
-    def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:
+    def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:  # noqa: ARG002  # the port's signature
+        """The literal."""
         return self.value
 
 
@@ -83,32 +86,34 @@ class Compilation:
         try:
             return self.languages.script(text, language)
         except ExpressionError as error:
-            self.fault(element, "script", f"its script cannot be used: {error}", "Correct the script or its scriptFormat.")
+            remedy = "Correct the script or its scriptFormat."
+            self.fault(element, "script", f"its script cannot be used: {error}", remedy)
             return None
 
     def own_expression(self, element: BaseElement, name: str) -> Evaluable | None:
-        """trioflow's own attribute ``name``, as an expression of the default language."""
+        """Trioflow's own attribute ``name``, as an expression of the default language."""
         text = element.extensions.own(name)
         if text is None:
             return None
         return self._compiled(element, lambda: self.languages.expression(text.removeprefix("="), None))
 
     def own_value(self, element: BaseElement, name: str) -> Evaluable | None:
-        """trioflow's own attribute ``name``: a literal, or with a leading ``=`` an expression."""
+        """Trioflow's own attribute ``name``: a literal, or with a leading ``=`` an expression."""
         text = element.extensions.own(name)
         if text is None or text.startswith("="):
             return self.own_expression(element, name)
         return Constant(text)
 
     def own_number(self, element: BaseElement, name: str) -> Evaluable | None:
-        """trioflow's own attribute ``name``: an integer, or with a leading ``=`` an expression."""
+        """Trioflow's own attribute ``name``: an integer, or with a leading ``=`` an expression."""
         text = element.extensions.own(name)
         if text is None or text.startswith("="):
             return self.own_expression(element, name)
         try:
             return Constant(int(text))
         except ValueError:
-            self.fault(element, "bad-value", f"its {name} is {text!r}, no integer.", "Write a number, or '=' and an expression.")
+            remedy = "Write a number, or '=' and an expression."
+            self.fault(element, "bad-value", f"its {name} is {text!r}, no integer.", remedy)
             return None
 
     def operation(self, ref: str | None) -> Operation | None:
@@ -127,7 +132,8 @@ class Compilation:
 
     def refuse(self, element: BaseElement, what: str, remedy: str) -> Behaviour:
         """The element is legal BPMN, but not executed by this version."""
-        return self.fault(element, NOT_EXECUTED, f"{what} is not executed by this version of trioflow.", f"{_sentence(remedy)}")
+        message = f"{what} is not executed by this version of trioflow."
+        return self.fault(element, NOT_EXECUTED, message, _sentence(remedy))
 
     def fault(self, element: BaseElement, rule: str, message: str, remedy: str) -> Behaviour:
         """The element cannot be executed as it is drawn."""
@@ -136,14 +142,11 @@ class Compilation:
 
     def start_events(self, container: str) -> list[StartEvent]:
         """The none start events of a scope."""
-        return [
-            node
-            for node in self.graph.children[container]
-            if isinstance(node, StartEvent) and not self.graph.event_definitions(node) and not node.event_definition_refs
-        ]
+        starts = (node for node in self.graph.children[container] if isinstance(node, StartEvent))
+        return [node for node in starts if not self.graph.event_definitions(node) and not node.event_definition_refs]
 
     def starts(self, container: Process | SubProcess) -> list[FlowNode]:
-        """Where the tokens of a scope start: its none starts, or without any start event all nodes without incoming flow."""
+        """Where a scope's tokens start: its none starts, or without any start event all nodes without incoming flow."""
         nodes = self.graph.children[container.id]
         if any(isinstance(node, StartEvent) for node in nodes):
             return list(self.start_events(container.id))
@@ -162,7 +165,8 @@ class Compilation:
         try:
             return compile_it()
         except ExpressionError as error:
-            self.fault(element, "expression", f"an expression cannot be used: {error}", "Correct the expression or its language.")
+            remedy = "Correct the expression or its language."
+            self.fault(element, "expression", f"an expression cannot be used: {error}", remedy)
             return Constant(None)
 
     def flow_programs(self) -> dict[str, FlowProgram]:

@@ -12,7 +12,6 @@ from trioflow.machine.state import IncidentState, Resume, State
 __all__ = ["derive"]
 
 
-
 def derive(program: Program, state: State) -> None:
     """Fill every attribute that is marked *derived*, from the stored ones, in the order of ids."""
     for track in state.tracks.values():

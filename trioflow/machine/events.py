@@ -47,7 +47,10 @@ class Start:
 
 @define(eq=False)
 class ActivityCompleted:
-    """A step reported its outputs.  (Not frozen: it is made once per step, and that costs three times as much.)"""
+    """A step reported its outputs.
+
+    Not frozen: it is made once per step, and that costs three times as much.
+    """
 
     track: int
     step: int

@@ -49,9 +49,9 @@ __all__ = [
 class Token:
     """One live token.
 
-    ``scope``: the node ids of the scopes around it, outermost (the process) first.  ``state``: ``alive``, ``waiting`` or
-    ``incident``.  ``flow``: the sequence flow that it came by (empty: it started here).  ``parent``: the token that
-    it was forked from (0: none).
+    ``scope``: the node ids of the scopes around it, outermost (the process) first.  ``state``: ``alive``,
+    ``waiting`` or ``incident``.  ``flow``: the sequence flow that it came by (empty: it started here).  ``parent``:
+    the token that it was forked from (0: none).
     """
 
     id: int

@@ -115,6 +115,7 @@ def _flows(turn: Turn, node: NodeProgram, wanted: tuple[str, ...]) -> list[FlowP
     known = {flow.id for flow in node.outgoing}
     for flow_id in wanted:
         if flow_id not in known:
-            turn.refuse(f"{node.label} has no outgoing sequence flow {flow_id!r}: choose among {', '.join(known) or 'none'}")
+            choices = ", ".join(flow.id for flow in node.outgoing) or "none"
+            turn.refuse(f"{node.label} has no outgoing sequence flow {flow_id!r}: choose among {choices}")
             return []
     return [flow for flow in node.outgoing if flow.id in wanted]

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 
 from trioflow.facts import Status
 from trioflow.machine.program import NodeProgram, Program
-from trioflow.machine.state import Incident, IncidentState, Resume, Scope, State, Track, TrackState
+from trioflow.machine.state import Incident, Resume, Scope, State, TrackState
 
 __all__ = ["violations"]
-
 
 
 def violations(program: Program, state: State) -> list[str]:
@@ -22,18 +21,8 @@ def violations(program: Program, state: State) -> list[str]:
 
     A state whose turn is pending may hold tokens that are ready, and joins that were not looked at yet.
     """
-    checks: tuple[Callable[[Program, State], Iterator[str]], ...] = (
-        _ids,
-        _references,
-        _places,
-        _waits,
-        _scopes,
-        _ends,
-        _tracks_of_scopes,
-        _queues,
-        _open_incidents,
-    )
-    found = [sentence for check in checks for sentence in check(program, state)]
+    found = [sentence for check in _OF_THE_STATE for sentence in check(state)]
+    found += [sentence for check in _WITH_THE_PROGRAM for sentence in check(program, state)]
     if found or state.agenda:
         return found
     return [sentence for scope in state.scopes.values() for sentence in _holders(program, state, scope)]
@@ -42,7 +31,7 @@ def violations(program: Program, state: State) -> list[str]:
 # ------------------------------------------------------------------ ids and references
 
 
-def _ids(program: Program, state: State) -> Iterator[str]:
+def _ids(state: State) -> Iterator[str]:
     tables = (state.scopes, state.tracks, state.waits, state.arrivals, state.incidents)
     given = Counter(key for table in tables for key in table)
     yield from (f"the id {key} is given {times} times" for key, times in given.items() if times > 1)
@@ -50,7 +39,9 @@ def _ids(program: Program, state: State) -> Iterator[str]:
     for table in tables:
         if list(table) != sorted(table):
             yield f"a table is not in the order of ids: {list(table)}"
-        yield from (f"entity {entity.id} stands under the key {key}" for key, entity in table.items() if entity.id != key)
+        yield from (
+            f"entity {entity.id} stands under the key {key}" for key, entity in table.items() if entity.id != key
+        )
 
 
 def _references(program: Program, state: State) -> Iterator[str]:
@@ -71,7 +62,7 @@ def _references(program: Program, state: State) -> Iterator[str]:
 # ------------------------------------------------------------------ invariants 1 and 3: one place each
 
 
-def _places(program: Program, state: State) -> Iterator[str]:
+def _places(state: State) -> Iterator[str]:
     ready = Counter(track.id for track in state.agenda if track.state is TrackState.READY)
     arrived = Counter(arrival.track for arrival in state.arrivals.values())
     for track in state.tracks.values():
@@ -98,17 +89,17 @@ def _places(program: Program, state: State) -> Iterator[str]:
     yield from (f"track {key} waits at a join and is not there" for key in arrived if key not in state.tracks)
 
 
-def _waits(program: Program, state: State) -> Iterator[str]:
+def _waits(state: State) -> Iterator[str]:
     for wait in state.waits.values():
         track = state.tracks.get(wait.track)
         if track is None or track.wait is not wait:
             yield f"wait {wait.id} belongs to track {wait.track}, which does not wait for it"
-    known = state.waits.keys()
-    parked = [track for track in state.tracks.values() if track.wait is not None]
-    yield from (f"track {track.id} waits for what is not in the table" for track in parked if track.wait.id not in known)  # type: ignore[union-attr]  # chosen just above
+    for track in state.tracks.values():
+        if track.wait is not None and state.waits.get(track.wait.id) is not track.wait:
+            yield f"track {track.id} waits for {track.wait.id}, which is not in the table"
 
 
-def _open_incidents(program: Program, state: State) -> Iterator[str]:
+def _open_incidents(state: State) -> Iterator[str]:
     for incident in state.open_incidents():
         if incident.resume is Resume.JOIN:
             scope = state.scopes.get(incident.scope)
@@ -150,7 +141,7 @@ def _scopes(program: Program, state: State) -> Iterator[str]:
             yield f"track {track.id} hosts {sorted(track.hosted)}, of which {hosted[track.id]} are there"
 
 
-def _ends(program: Program, state: State) -> Iterator[str]:
+def _ends(state: State) -> Iterator[str]:
     roots = [scope.id for scope in state.scopes.values() if scope.host is None]
     if len(roots) > 1:
         yield f"there are several root scopes: {roots}"
@@ -176,7 +167,7 @@ def _ends(program: Program, state: State) -> Iterator[str]:
 # ------------------------------------------------------------------ derived indexes
 
 
-def _tracks_of_scopes(program: Program, state: State) -> Iterator[str]:
+def _tracks_of_scopes(state: State) -> Iterator[str]:
     for scope in state.scopes.values():
         own = [track for track in state.tracks.values() if track.scope == scope.id]
         if list(scope.tracks.values()) != own:
@@ -226,7 +217,8 @@ def _holders(program: Program, state: State, scope: Scope) -> Iterator[str]:
         node = program.nodes[node_id]
         missing = {flow.id for flow in node.incoming} - join.queues.keys()
         if (node_id in served) is (join.incident is not None):
-            yield f"the join {node_id!r} in scope {scope.id} {'can' if node_id in served else 'cannot'} fire, and has {join.incident}"
+            able = "can" if node_id in served else "cannot"
+            yield f"the join {node_id!r} in scope {scope.id} {able} fire, and has the incident {join.incident}"
         if not join.holders.keys() <= missing or (node_id in served and join.holders.keys() != missing):
             yield f"the join {node_id!r} misses {sorted(missing)}, and remembers holders of {sorted(join.holders)}"
         for flow, holder in join.holders.items():
@@ -237,7 +229,7 @@ def _holders(program: Program, state: State, scope: Scope) -> Iterator[str]:
 
 
 def _served(program: Program, scope: Scope) -> set[str]:
-    """The joins that can still fire: walked forwards from the tokens, where the machine walks backwards from the joins."""
+    """The joins that can still fire: searched forwards from the tokens, the machine goes backwards from the joins."""
     served: set[str] = set()
     while True:
         sources = scope.occupied.keys() | served
@@ -271,3 +263,14 @@ def _reached(program: Program, start: str, join: NodeProgram) -> set[str]:
                 seen.add(flow.target)
                 front.append(flow.target)
     return reached
+
+
+_OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
+    _ids,
+    _places,
+    _waits,
+    _ends,
+    _tracks_of_scopes,
+    _open_incidents,
+)
+_WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (_references, _scopes, _queues)

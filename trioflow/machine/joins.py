@@ -95,7 +95,7 @@ def fire_with_what_is_there(turn: Turn, scope: Scope, node: NodeProgram) -> Trac
 
 
 def _consume_one_each(turn: Turn, scope: Scope, node: NodeProgram, *, keep: Track) -> None:
-    """Take the oldest token of each queue; all of them end but ``keep``, which may be one of them or the last to arrive."""
+    """Take the oldest token of each queue; all end but ``keep``, which may be one of them or the last to arrive."""
     join = scope.joins.get(node.id)
     if join is None:
         return
@@ -290,7 +290,9 @@ def _look_among_joins(program: Program, scope: Scope, undecided: Iterable[str]) 
 
     grown = True
     while grown:
-        served = {node_id for node_id in suspects if node_id in unserved and _finds_all(program, scope, node_id, can_serve)}
+        served = {
+            node_id for node_id in suspects if node_id in unserved and _finds_all(program, scope, node_id, can_serve)
+        }
         unserved -= served
         grown = bool(served)
     return set(suspects)

@@ -24,12 +24,18 @@ class Evaluable(Protocol):
     """What the machine needs of a compiled expression."""
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The text as the model has it."""
+        ...
 
     @property
-    def names(self) -> frozenset[str]: ...
+    def names(self) -> frozenset[str]:
+        """The root names that an evaluation may read."""
+        ...
 
-    def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value: ...
+    def evaluate(self, names: Mapping[str, Value], now: datetime) -> Value:
+        """The value; every failure is an ``ExpressionError``."""
+        ...
 
 
 @frozen(kw_only=True)

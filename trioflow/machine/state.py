@@ -392,7 +392,7 @@ class State:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nothing but an operator can move it: every live token is at an incident or a join, or hosts only such."""
+        """Whether only an operator can move it: every live token is at an incident or a join, or hosts only such."""
         if self.is_terminal or self.agenda:
             return False
         still = {TrackState.INCIDENT, TrackState.JOINING, TrackState.HOSTING}

@@ -32,7 +32,6 @@ from trioflow.values import Value
 __all__ = ["ConditionFailed", "Turn"]
 
 
-
 class ConditionFailed(ExpressionError):
     """An expression raised, or a condition gave neither true nor false."""
 
@@ -237,8 +236,8 @@ class Turn:
         if value is True or value is False:
             return value
         raise ConditionFailed(
-            f"the condition {flow.condition.text!r} of sequence flow {flow.id!r} gave {value!r}, neither true nor false: "
-            f"write a comparison, such as {flow.condition.text} is not None"
+            f"the condition {flow.condition.text!r} of sequence flow {flow.id!r} gave {value!r}, neither true nor "
+            f"false: write a comparison, such as {flow.condition.text} is not None"
         )
 
     def canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Value]:
@@ -407,5 +406,3 @@ def nothing_to_take(node: NodeProgram) -> str:
         f"no outgoing sequence flow of {node.label} can be taken: none of its conditions is true ({conditions}) "
         f"and it has no default flow; give it a default flow, or resolve the incident along a flow"
     )
-
-

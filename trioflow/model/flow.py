@@ -9,7 +9,17 @@ from attrs import frozen
 from trioflow.model.base import BaseElement, Expression, RawElement
 from trioflow.model.common import Auditing, Monitoring
 
-__all__ = ["Artifact", "Association", "FlowElement", "FlowNode", "Group", "Lane", "LaneSet", "SequenceFlow", "TextAnnotation"]
+__all__ = [
+    "Artifact",
+    "Association",
+    "FlowElement",
+    "FlowNode",
+    "Group",
+    "Lane",
+    "LaneSet",
+    "SequenceFlow",
+    "TextAnnotation",
+]
 
 
 @frozen(kw_only=True)

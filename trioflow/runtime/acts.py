@@ -7,12 +7,13 @@ from typing import Any
 
 from attrs import define
 
+from trioflow.errors import EngineClosed, OwnershipLost
 from trioflow.machine.events import Event
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
 from trioflow.runtime.parking import Berth
 
-__all__ = ["Act", "Reply"]
+__all__ = ["Act", "Reply", "engine_closed", "ownership_lost"]
 
 
 class Reply:
@@ -58,3 +59,17 @@ class Act:
     event: Event | None = None
     query: Callable[[Program, State], Any] | None = None
     reply: Reply | None = None
+
+
+def ownership_lost(instance_id: str) -> OwnershipLost:
+    """What a caller gets whose act was not stored because the instance is another engine's now."""
+    return OwnershipLost(
+        f"this engine does not own instance {instance_id!r} any more: the act was not stored; repeat it with an id"
+    )
+
+
+def engine_closed(instance_id: str) -> EngineClosed:
+    """What a caller gets whose act comes after the engine has closed."""
+    return EngineClosed(
+        f"the engine is closed; the act for instance {instance_id!r} was not done: repeat it with an id"
+    )

@@ -18,6 +18,7 @@ from trioflow.machine.compiler import compile_program
 from trioflow.machine.program import Program
 from trioflow.model import Definitions, Finding, Graph, Process, errors, report
 from trioflow.model.checks import check
+from trioflow.stores.clock import Clock, SystemClock
 from trioflow.values import ValueCodec
 from trioflow.xml import Document, read, write
 
@@ -56,8 +57,9 @@ class Deployed:
 
 
 def load_document(source: Source) -> tuple[Document, bytes]:
-    """The document of a source, with its XML; a built model is written by our writer.  Raises ``ModelError`` only for a path
-    that cannot be read.
+    """The document of a source, with its XML; a built model is written by our writer.
+
+    Raises ``ModelError`` only for a path that cannot be read.
     """
     if isinstance(source, Definitions):
         return Document(definitions=source, findings=()), write(source)
@@ -101,8 +103,11 @@ def _without_repetitions(found: list[Finding], refused: tuple[Finding, ...]) -> 
 class Programs:
     """The compiled definitions of one engine, by key and version."""
 
-    def __init__(self, store: DefinitionStore, languages: Languages, codec: ValueCodec) -> None:
+    def __init__(
+        self, store: DefinitionStore, languages: Languages, codec: ValueCodec, *, clock: Clock | None = None
+    ) -> None:
         self._store = store
+        self._clock = SystemClock() if clock is None else clock
         self._languages = languages
         self._codec = codec
         self._programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
@@ -113,14 +118,15 @@ class Programs:
 
         Raises ``DefinitionRefused`` with all findings, and then nothing was deployed.
         """
-        document, content = await trio.to_thread.run_sync(load_document, source)
+        with self._clock.held():
+            document, content = await trio.to_thread.run_sync(load_document, source)
         checked = check_document(document, content, self._languages, self._codec)
         refusing = errors(checked.findings, strict=strict)
         if refusing:
             raise DefinitionRefused(f"the model cannot be deployed:\n{report(refusing)}", checked.findings)
         if not checked.programs:
             raise DefinitionRefused(
-                "the document holds no executable process: remove isExecutable=\"false\" from the one to run",
+                'the document holds no executable process: remove isExecutable="false" from the one to run',
                 checked.findings,
             )
         return tuple([await self._store_version(program, checked, now) for program in checked.programs])
@@ -184,7 +190,7 @@ class Programs:
             if program.key == definition.key:
                 return program
         raise DefinitionNotFound(
-            f"version {definition.version} of process {definition.key!r} is stored, but this engine cannot execute it:\n"
+            f"version {definition.version} of process {definition.key!r} is stored, but cannot be executed here:\n"
             f"{report(errors(checked.findings))}"
         )
 

@@ -11,8 +11,8 @@ import trio
 from attrs import frozen
 
 from trioflow.checkpoint.documents import Documents
-from trioflow.checkpoint.records import InstanceHead, Message
 from trioflow.checkpoint.recorder import key_text
+from trioflow.checkpoint.records import InstanceHead, Message
 from trioflow.errors import (
     EngineClosed,
     HandlerMissing,
@@ -28,7 +28,7 @@ from trioflow.machine.events import Start
 from trioflow.machine.program import Program
 from trioflow.machine.state import Identity
 from trioflow.model.digest import DIGEST_ALGORITHM
-from trioflow.runtime.acts import Act, Reply
+from trioflow.runtime.acts import Act, Reply, engine_closed
 from trioflow.runtime.committer import Committer
 from trioflow.runtime.definitions import Deployed, Programs, Source
 from trioflow.runtime.handlers import Handler, Handlers, Retry
@@ -114,8 +114,8 @@ class Engine:
         """Start an instance of the latest version of process ``key``; returns when it is stored.
 
         With ``instance_id``, starting twice returns the first (``created`` is False), also when it has ended;
-        ``InstanceIdInUse`` if that id belongs to an instance of another process.  ``InvalidRequest`` if a variable cannot be
-        stored, or the process has several start events and ``start_event`` does not name one.
+        ``InstanceIdInUse`` if that id belongs to an instance of another process.  ``InvalidRequest`` if a variable
+        cannot be stored, or the process has several start events and ``start_event`` does not name one.
         Cancelling gives up the answer; whether it was started can be asked by ``instance_id``.
         """
         self._check_open()
@@ -128,7 +128,9 @@ class Engine:
             found = await self._find(instance_id, key)
             if found is not None:
                 return found
-        return await self._start(program, version, instance_id, business_key, Start(variables=variables or {}, node=start_event))
+        return await self._start(
+            program, version, instance_id, business_key, Start(variables=variables or {}, node=start_event)
+        )
 
     async def _start(
         self, program: Program, version: int, instance_id: str, business_key: str | None, event: Start
@@ -167,7 +169,8 @@ class Engine:
             return None
         if head.process_key != key:
             raise InstanceIdInUse(
-                f"the instance id {instance_id!r} belongs to an instance of process {head.process_key!r}, not {key!r}: choose another"
+                f"the instance id {instance_id!r} belongs to an instance of process {head.process_key!r}, not {key!r}: "
+                f"choose another"
             )
         return Instance(self._shell, self._programs, instance_id, created=False)
 
@@ -303,9 +306,10 @@ async def open_engine(
     ``store``: None (in memory only), a URL such as ``sqlite:///orders.db``, or a store object.  ``engine_id`` names
     the engine in its ``group`` (default: the engine's id); a second living engine of the same name is refused with
     ``EngineInUse``.  ``deploy``: what ``Engine.deploy`` takes.  ``retry``: the policy of handlers without one of their
-    own.  ``value_types``: attrs classes that variables may hold.  ``worker_threads`` bounds the plain handlers that run at once.
-    ``grace``: seconds that running steps have to finish at the end; those that do not are cancelled, and run again when
-    the instance is loaded next.  ``require_handlers``: refuse a deployment whose handlers are missing (``HandlerMissing``).
+    own.  ``value_types``: attrs classes that variables may hold.  ``worker_threads`` bounds the plain handlers that
+    run at once.  ``grace``: seconds that running steps have to finish at the end; those that do not are cancelled, and
+    run again when the instance is loaded next.  ``require_handlers``: refuse a deployment whose handlers are missing
+    (``HandlerMissing``).
 
     An exception of the block itself leaves unwrapped; a bug of the engine propagates out of it.
     """
@@ -401,24 +405,18 @@ async def _serve(settings: _Settings, *, task_status: trio.TaskStatus[Any]) -> N
             threads=trio.CapacityLimiter(settings.worker_threads),
             clock=settings.clock,
         )
-        programs = Programs(store, settings.languages, settings.codec)
-        report = RecoveryReport()
-        engine = Engine(shell, programs, report)
+        programs = Programs(store, settings.languages, settings.codec, clock=settings.clock)
+        engine = Engine(shell, programs, RecoveryReport())
         await _deploy(engine, settings)
         with trio.CancelScope(shield=True):  # a cancelled program still shuts the engine down in order
-            await _work(shell, programs, report, engine, settings.grace, task_status)
+            await _work(engine, shell, programs, grace=settings.grace, task_status=task_status)
     finally:
         with trio.CancelScope(shield=True):
             await store.close()
 
 
 async def _work(
-    shell: Shell,
-    programs: Programs,
-    report: RecoveryReport,
-    engine: Engine,
-    grace: float,
-    task_status: trio.TaskStatus[Any],
+    engine: Engine, shell: Shell, programs: Programs, *, grace: float, task_status: trio.TaskStatus[Any]
 ) -> None:
     """Serve until ``close`` is called, then shut down; ``close`` returns when that is done."""
     closing, done = trio.Event(), trio.Event()
@@ -432,13 +430,13 @@ async def _work(
             shell.assemble(
                 nursery=nursery,
                 committer=Committer(shell),
-                residents=Residents(shell, programs, report),
+                residents=Residents(shell, programs, engine.recovery),
                 timers=Timers(shell),
             )
             nursery.start_soon(shell.committer.run)
             async with trio.open_nursery() as services:
                 services.start_soon(shell.timers.run)
-                services.start_soon(Recovery(shell, report).run)
+                services.start_soon(Recovery(shell, engine.recovery).run)
                 task_status.started((engine, close))
                 await closing.wait()
                 services.cancel_scope.cancel()
@@ -469,11 +467,15 @@ async def _shut_down(shell: Shell, grace: float) -> None:
     with trio.move_on_after(grace):
         await shell.residents.closed()
     for host in shell.residents.hosts():
-        LOGGER.warning("instance %s: steps that are still running are cancelled; they run again later", host.instance_id)
+        LOGGER.warning(
+            "instance %s: steps that are still running are cancelled; they run again later", host.instance_id
+        )
         host.stop_running()
     with trio.move_on_after(max(grace, 1.0)):
         await shell.residents.closed()
         await shell.committer.drained()
+    for host in shell.residents.hosts():
+        host.lose(engine_closed(host.instance_id))  # the store does not answer: whoever waits for it is told
     shell.observers.close()
     shell.watchers.release_all()
 
@@ -481,4 +483,3 @@ async def _shut_down(shell: Shell, grace: float) -> None:
 def _new_id() -> str:
     """A new instance id: 26 characters, sorted by nothing, unique without asking anybody."""
     return secrets.token_hex(13)
-

@@ -154,5 +154,3 @@ class Handlers(Mapping[str, Handler]):
 
     def __repr__(self) -> str:
         return f"<Handlers {', '.join(self._handlers) or 'none'}>"
-
-

@@ -10,24 +10,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import trio
-from attrs import define
+from attrs import define, field
 
-from trioflow.checkpoint.records import Item
 from trioflow.checkpoint.recorder import Recorder
-from trioflow.errors import EngineBug, EngineClosed, InvalidRequest, OwnershipLost, StoreError, TrioflowError
+from trioflow.checkpoint.records import Item
+from trioflow.errors import EngineBug, InvalidRequest, StoreError, TrioflowError
 from trioflow.facts import RawFact
 from trioflow.machine.apply import advance, apply
 from trioflow.machine.events import Event, MessageArrived, Report
 from trioflow.machine.program import Program
-from trioflow.machine.state import State, TrackState
+from trioflow.machine.state import State
 from trioflow.machine.transition import Effect, Run, Stop, Transition
-from trioflow.runtime.acts import Act, Reply
+from trioflow.runtime.acts import Act, Reply, ownership_lost
 from trioflow.runtime.parking import Berth
-from trioflow.runtime.runners import Runner
 from trioflow.runtime.shell import LOGGER, Shell
+from trioflow.runtime.track_tasks import TrackTasks
 from trioflow.stores.port import Answer, Outcome
+
+if TYPE_CHECKING:
+    from trioflow.runtime.runners import Runner
 
 __all__ = ["Host"]
 
@@ -52,76 +56,54 @@ class Blocked:
     seq: int
 
 
+@define(eq=False)
 class Host:
-    """One resident instance."""
+    """One resident instance.
 
-    __slots__ = (
-        "_awake",
-        "_backlog",
-        "_berth",
-        "_blocked",
-        "_busy",
-        "_calls",
-        "_captured",
-        "_consumed",
-        "_declined",
-        "_deliveries",
-        "_dirty",
-        "_gone",
-        "_inbox",
-        "_is_new",
-        "_leaving",
-        "_logged",
-        "_nursery",
-        "_pending",
-        "_pending_runs",
-        "_room",
-        "_runners",
-        "_volatile",
-        "instance_id",
-        "is_lost",
-        "program",
-        "recorder",
-        "reload",
-        "seq",
-        "shell",
-        "state",
-        "stored",
-    )
+    ``seq`` counts the transitions, and what waits for the store waits for one of them to be ``stored``.
+    ``is_lost``: ownership was lost or the state was thrown away, and nothing of it is stored any more;
+    ``reload``: it is to be loaded again then, at its last commit.
+    """
 
-    def __init__(self, shell: Shell, program: Program, state: State, recorder: Recorder) -> None:
-        self.shell = shell
-        self.program = program
-        self.state = state
-        self.recorder = recorder
-        self.instance_id = state.identity.instance_id
-        self.is_lost = False
-        """Ownership was lost or the state was thrown away: nothing of it is stored any more."""
-        self.reload = False
-        """After it was given up, it is to be loaded again at its last commit."""
-        self.seq = 0
-        """Counts the transitions; what waits for the store waits for one of them."""
-        self.stored = 0
-        self._captured = 0
-        self._is_new = recorder.version == 0
-        self._volatile = shell.store.volatile
-        self._logged = state.header.counter
-        self._leaving = self._gone = self._dirty = False
-        self._calls = self._busy = self._pending_runs = 0
-        self._room: trio.Event | None = None
-        self._nursery: trio.Nursery | None = None
-        self._berth = Berth()
-        self._awake = True
-        """The owner is at work, or has been woken: it will look at everything before it sleeps."""
-        self._inbox: deque[Act | Report | None] = deque()
-        self._runners: dict[int, Runner] = {}
-        self._pending: deque[tuple[int, Run | Told | list[RawFact]]] = deque()
-        """What waits until a transition is stored: runs that act outside, answers, facts; in their order."""
-        self._backlog: Sequence[Effect] = ()
-        self._blocked: tuple[Blocked, ...] = ()
-        self._consumed: tuple[int, ...] = ()
-        self._declined: tuple[int, ...] = ()
-        self._deliveries: frozenset[int] = frozenset()
+    shell: Shell
+    program: Program
+    state: State
+    recorder: Recorder
+    instance_id: str = field(init=False)
+    tasks: TrackTasks = field(init=False)
+    nursery: trio.Nursery | None = field(init=False, default=None)
+    is_lost: bool = field(init=False, default=False)
+    reload: bool = field(init=False, default=False)
+    seq: int = field(init=False, default=0)
+    stored: int = field(init=False, default=0)
+    _captured: int = field(init=False, default=0)
+    _is_new: bool = field(init=False)
+    _volatile: bool = field(init=False)
+    _logged: int = field(init=False)
+    _leaving: bool = field(init=False, default=False)
+    _gone: bool = field(init=False, default=False)
+    _dirty: bool = field(init=False, default=False)
+    _calls: int = field(init=False, default=0)
+    _room: trio.Event | None = field(init=False, default=None)
+    _berth: Berth = field(init=False, factory=Berth)
+    _awake: bool = field(init=False, default=True)
+    """The owner is at work, or has been woken: it will look at everything before it sleeps."""
+    _inbox: deque[Act | Report | None] = field(init=False, factory=deque)
+    _pending: deque[tuple[int, Run | Told | list[RawFact]]] = field(init=False, factory=deque)
+    """What waits until a transition is stored: runs that act outside, answers, facts; in their order."""
+    _pending_runs: int = field(init=False, default=0)
+    _backlog: Sequence[Effect] = field(init=False, default=())
+    _blocked: tuple[Blocked, ...] = field(init=False, default=())
+    _consumed: tuple[int, ...] = field(init=False, default=())
+    _declined: tuple[int, ...] = field(init=False, default=())
+    _deliveries: frozenset[int] = field(init=False, default=frozenset())
+
+    def __attrs_post_init__(self) -> None:
+        self.instance_id = self.state.identity.instance_id
+        self.tasks = TrackTasks(self)
+        self._is_new = self.recorder.version == 0
+        self._volatile = self.shell.store.volatile
+        self._logged = self.state.header.counter
 
     # -------------------------------------------------------------- from others
 
@@ -155,15 +137,12 @@ class Host:
 
     def report(self, event: Report | None) -> None:
         """A track task reports; there is always room for it (None: its step was not wanted any more)."""
-        self._busy -= 1
+        self.tasks.reported()
         self._put(event)
 
     def runner_ended(self, runner: Runner) -> None:
         """A track task has really ended: what waited for that goes on."""
-        if runner.busy:
-            self._busy -= 1
-        if self._runners.get(runner.track) is runner:
-            del self._runners[runner.track]
+        self.tasks.ended(runner)
         if self._blocked:
             self._unblock(runner.track)
         self._wake()
@@ -198,13 +177,13 @@ class Host:
     async def run(self) -> None:
         """Own the instance until it is parked, over, or lost."""
         try:
-            async with trio.open_nursery() as self._nursery:
+            async with trio.open_nursery() as self.nursery:
                 backlog, self._backlog = self._backlog, ()
                 self._perform(backlog, self.seq)
                 await self._own()
         finally:
             self._gone = True
-            self._nursery = None
+            self.nursery = None
             if self._room is not None:
                 self._room.set()
             self.shell.residents.left(self, self._leftovers())
@@ -229,7 +208,7 @@ class Host:
             await trio.lowlevel.checkpoint()
             try:
                 transition = advance(self.program, self.state, self.shell.store.now())
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not reach a sibling
                 self._bug(error, None)
                 return
             self._absorb(transition)
@@ -247,30 +226,31 @@ class Host:
                 self._apply(entry.event, entry.reply)
         elif entry is not None:
             self._apply(entry, None)
-            self._dismiss_if_parked(entry.track)
+            self.tasks.dismiss_if_parked(entry.track)
 
     def _answer_query(self, act: Act) -> None:
-        assert act.query is not None and act.reply is not None
+        assert act.query is not None
+        assert act.reply is not None
         if self.is_lost:
-            act.reply.fail(_lost(self.instance_id))
+            act.reply.fail(ownership_lost(self.instance_id))
             return
         try:
             answer = act.query(self.program, self.state)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is the asker's, and goes there
             act.reply.fail(error)
             return
-        self._reply_when_stored(act.reply, answer)
+        self._reply_when_stored(act.reply, value=answer)
 
     def _apply(self, event: Event, reply: Reply | None) -> None:
         if self.is_lost:
             if reply is not None:
-                reply.fail(_lost(self.instance_id))
+                reply.fail(ownership_lost(self.instance_id))
             return
         if isinstance(event, MessageArrived) and self._is_known(event, reply):
             return
         try:
             transition = apply(self.program, self.state, event, self.shell.store.now())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not reach a sibling
             self._bug(error, reply)
             return
         if transition.refusal:
@@ -282,7 +262,7 @@ class Host:
             self._perform(transition.effects, self.seq)
         if reply is not None:
             declined = isinstance(event, MessageArrived) and event.delivery in transition.declined
-            self._reply_when_stored(reply, not declined)
+            self._reply_when_stored(reply, value=not declined)
 
     def _is_known(self, event: MessageArrived, reply: Reply | None) -> bool:
         """Whether that delivery was handled already: a sender and a look into the store may both bring it."""
@@ -290,22 +270,15 @@ class Host:
             self._deliveries |= {event.delivery}
             return False
         if reply is not None:
-            self._reply_when_stored(reply, True)
+            self._reply_when_stored(reply, value=True)
         return True
-
-    def _dismiss_if_parked(self, track_id: int) -> None:
-        """The task of a track that has no next step ends."""
-        runner = self._runners.get(track_id)
-        if runner is None or runner.busy:
-            return
-        track = self.state.tracks.get(track_id)
-        if track is None or track.state is not TrackState.EXECUTING or self.shell.closing:
-            runner.dismiss()
 
     def _bug(self, error: Exception, reply: Reply | None) -> None:
         """An exception inside the machine: the state is thrown away, the last commit is what counts."""
         LOGGER.error("instance %s: the engine failed while it applied an event", self.instance_id, exc_info=error)
-        bug = EngineBug(f"instance {self.instance_id!r}: the engine failed ({type(error).__name__}: {error}); nothing was kept")
+        bug = EngineBug(
+            f"instance {self.instance_id!r}: the engine failed ({type(error).__name__}: {error}); nothing was kept"
+        )
         bug.__cause__ = error
         if reply is not None:
             reply.fail(bug)
@@ -332,7 +305,13 @@ class Host:
             return
         if state.is_terminal:
             return  # its last item is its release, once its tasks have ended
-        if state.waits.touched or state.incidents.touched or self._consumed or self._declined or not self.recorder.version:
+        if (
+            state.waits.touched
+            or state.incidents.touched
+            or self._consumed
+            or self._declined
+            or not self.recorder.version
+        ):
             self._commit_now(release=False)
         elif len(state.tracks.touched) > MANY_MARKS:
             self.recorder.take(state, written=False)
@@ -356,7 +335,7 @@ class Host:
                 incident.id, incident.kind.value, self.instance_id, incident.node, incident.message, causes,
             )  # fmt: skip
 
-    def _reply_when_stored(self, reply: Reply, value: object) -> None:
+    def _reply_when_stored(self, reply: Reply, *, value: object) -> None:
         if self.stored >= self.seq:
             reply.give(value)
         else:
@@ -374,34 +353,18 @@ class Host:
                     self._pending.append((seq, effect))
                     self._pending_runs += 1
                 else:
-                    self._start(effect)
-            elif type(effect) is Stop:
-                runner = self._runners.get(effect.track)
-                if runner is not None:
-                    runner.cancel()
-                    stops.add(effect.track)
-
-    def _start(self, run: Run) -> None:
-        track = self.state.tracks.get(run.track)
-        if self.is_lost or track is None or track.step != run.step or track.state is not TrackState.EXECUTING:
-            return
-        if self.shell.closing:
-            return  # it stays executing in the state, and is entered when the instance is loaded next
-        runner = self._runners.get(run.track)
-        self._busy += 1
-        if runner is not None and not runner.is_cancelled:
-            runner.hand(run)
-            return
-        runner = self._runners[run.track] = Runner(self, run.track, run)
-        assert self._nursery is not None
-        self._nursery.start_soon(runner, name=f"{self.instance_id}:{track.node}")
+                    self.tasks.start(effect)
+            elif type(effect) is Stop and self.tasks.stop(effect.track):
+                stops.add(effect.track)
 
     # -------------------------------------------------------------- storing
 
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is left to do here: no agenda, no inbox, no step that runs, no effect that waits."""
-        return not (self.state.agenda or self._inbox or self._busy or self._pending_runs or self._blocked or self._backlog)
+        return not (
+            self.state.agenda or self._inbox or self.tasks.busy or self._pending_runs or self._blocked or self._backlog
+        )
 
     def _settle(self) -> None:
         """At the end of a stretch: park if all is quiet."""
@@ -480,7 +443,7 @@ class Host:
             _, entry = self._pending.popleft()
             if type(entry) is Run:
                 self._pending_runs -= 1
-                self._start(entry)
+                self.tasks.start(entry)
             elif type(entry) is Told:
                 entry.reply.give(entry.value)
             elif type(entry) is list:
@@ -493,7 +456,7 @@ class Host:
         elif outcome.answer is Answer.REFUSED:
             error = StoreError(f"the store cannot hold instance {self.instance_id!r}: {outcome.reason}")
         else:
-            error = _lost(self.instance_id)
+            error = ownership_lost(self.instance_id)
         LOGGER.warning("instance %s was not stored (%s): %s", self.instance_id, outcome.answer.value, error)
         self.lose(error)
 
@@ -503,8 +466,7 @@ class Host:
             return
         self.is_lost = True
         self._leaving = False
-        for runner in list(self._runners.values()):
-            runner.cancel()
+        self.tasks.cancel_all()
         self._blocked = ()
         self._pending_runs = 0
         self.state.agenda.clear()
@@ -517,14 +479,11 @@ class Host:
 
     def stop_running(self) -> None:
         """The grace of a shutdown is over: cancel what still runs."""
-        for runner in list(self._runners.values()):
-            runner.cancel()
+        self.tasks.cancel_all()
 
     def nudge(self) -> None:
         """Have the owner look whether it can park now (the engine closes)."""
-        for runner in list(self._runners.values()):
-            if not runner.busy:
-                runner.dismiss()
+        self.tasks.dismiss_idle()
         self._wake()
 
     def _leftovers(self) -> list[Act]:
@@ -532,14 +491,3 @@ class Host:
         acts = [entry for entry in self._inbox if isinstance(entry, Act)]
         self._inbox.clear()
         return acts
-
-
-def _lost(instance_id: str) -> OwnershipLost:
-    return OwnershipLost(
-        f"this engine does not own instance {instance_id!r} any more: the act was not stored; repeat it with an id"
-    )
-
-
-def closed(instance_id: str) -> EngineClosed:
-    """What a caller gets whose act comes after the engine has closed."""
-    return EngineClosed(f"the engine is closed; the act for instance {instance_id!r} was not done: repeat it with an id")

@@ -64,7 +64,7 @@ class Instance:
         return await self._ask(tokens)
 
     async def explain(self) -> tuple[Explanation, ...]:
-        """Why it is not over: for each token what it waits for, which key, which flow a join misses, who can still bring it."""
+        """Why it is not over: what each token waits for, which flow a join misses, who can still bring it."""
         return await self._ask(explain)
 
     async def wait(self, *, through_incidents: bool = False) -> Outcome:
@@ -133,7 +133,9 @@ class Instance:
 
 
 def _stalled(instance_id: str, incidents: tuple[Incident, ...]) -> InstanceStalled:
-    lines = "\n".join(f"  incident {each.id} ({each.kind.value}) at {each.node!r}: {each.message}" for each in incidents)
+    lines = "\n".join(
+        f"  incident {each.id} ({each.kind.value}) at {each.node!r}: {each.message}" for each in incidents
+    )
     return InstanceStalled(
         f"instance {instance_id!r} cannot go on by itself:\n{lines}\n"
         f"retry, resolve or drop the incident (engine.incidents), or wait(through_incidents=True)",

@@ -32,9 +32,9 @@ class Berth:
         """``await berth.sleep()`` sleeps until woken; a checkpoint."""
         if self._called:
             self._called = False
-            return trio.lowlevel.checkpoint()
+            return trio.lowlevel.checkpoint()  # noqa: ASYNC105 - the caller awaits it
         self._task = trio.lowlevel.current_task()
-        return trio.lowlevel.wait_task_rescheduled(self._abort)
+        return trio.lowlevel.wait_task_rescheduled(self._abort)  # noqa: ASYNC105 - the caller awaits it
 
     def _abort(self, _: Any) -> trio.lowlevel.Abort:
         self._task = None

@@ -19,7 +19,7 @@ POLL_SECONDS = 30.0
 
 
 class RecoveryReport:
-    """What became of the instances that were to be loaded: counts, and the first hundred of each kind with the reason."""
+    """What became of the instances that were to be loaded: counts, and the first hundred of each kind with reasons."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -66,9 +66,9 @@ class Recovery:
             LOGGER.info("recovery: %r", self._report)
 
     async def _let_enter(self, page: tuple[str, ...]) -> None:
-        """Wait until those of a page are in memory, or turned away: how long their steps then take is their own business."""
+        """Wait until those of a page are in memory, or turned away; how long their steps take is their own business."""
         residents = self._shell.residents
-        while any(residents.holds(instance_id) and residents.host(instance_id) is None for instance_id in page):
+        while any(residents.holds(instance_id) and residents.host(instance_id) is None for instance_id in page):  # noqa: ASYNC110
             await trio.sleep(0.01)
 
     async def _poll(self) -> None:
@@ -81,3 +81,8 @@ class Recovery:
             await self._shell.store.expire()
         except StoreError as error:
             LOGGER.error("the store does not tell its deliveries: %s", error)
+        for host in self._shell.residents.hosts():
+            for node in host.tasks.shielding():
+                LOGGER.warning(
+                    "instance %s: the step at %s was cancelled and has not ended yet", host.instance_id, node
+                )

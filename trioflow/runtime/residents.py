@@ -14,17 +14,24 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
-from trioflow.checkpoint.records import Delivery, InstanceHead, TimerRow
 from trioflow.checkpoint.recorder import RESUME, Recorder
-from trioflow.errors import CorruptRecord, DefinitionNotFound, InstanceNotFound, OwnershipLost, StoreError, TrioflowError
+from trioflow.checkpoint.records import Delivery, InstanceHead, TimerRow
+from trioflow.errors import (
+    CorruptRecord,
+    DefinitionNotFound,
+    InstanceNotFound,
+    OwnershipLost,
+    StoreError,
+    TrioflowError,
+)
 from trioflow.machine.apply import running_steps
 from trioflow.machine.derive import derive
 from trioflow.machine.events import MessageArrived, Reentered
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
 from trioflow.machine.transition import Transition
-from trioflow.runtime.acts import Act
-from trioflow.runtime.host import Host, closed
+from trioflow.runtime.acts import Act, engine_closed
+from trioflow.runtime.host import Host
 from trioflow.runtime.set_aside import SetAside
 from trioflow.runtime.shell import LOGGER, Shell
 from trioflow.stores.port import Loaded
@@ -113,7 +120,7 @@ class Residents:
     async def call(self, instance_id: str, act: Act) -> object:
         """``deliver`` for a caller who waits for the answer, and for room at a busy instance."""
         if self._shell.closing:
-            raise closed(instance_id)
+            raise engine_closed(instance_id)
         host = self.host(instance_id)
         if host is not None:
             await host.admit()
@@ -147,7 +154,7 @@ class Residents:
             return
         try:
             host = await self._hydrate(loaded)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one bad record is one bad record
             await self._not_loaded(entry, loaded, error)
             return
         self._entries[entry.instance_id] = host
@@ -228,7 +235,9 @@ class Residents:
             self._shell.timers.push(TimerRow(instance_id, RESUME, retry_at))
         kind = "quarantined" if retry_at is None else "failed"
         self._report.add(kind, instance_id, text)
-        LOGGER.error("instance %s %s: %s", instance_id, kind, text, exc_info=error if isinstance(error, Exception) else None)
+        LOGGER.error(
+            "instance %s %s: %s", instance_id, kind, text, exc_info=error if isinstance(error, Exception) else None
+        )
 
     def _turn_away(self, entry: Entering, error: Exception) -> None:
         self._entries.pop(entry.instance_id, None)
@@ -244,7 +253,7 @@ class Residents:
             del self._entries[host.instance_id]
         for act in leftovers:
             if self._shell.closing:
-                _refuse(act, closed(host.instance_id))
+                _refuse(act, engine_closed(host.instance_id))
             elif act.query is not None:
                 _refuse(act, InstanceNotFound(f"instance {host.instance_id!r} has just parked: the store knows"))
             else:

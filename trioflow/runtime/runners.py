@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from trioflow.errors import BpmnError, ExpressionError, InvalidRequest
+from trioflow.errors import BpmnError, EngineClosed, ExpressionError, InvalidRequest
 from trioflow.machine.behaviours.tasks import HandlerTask, ScriptBehaviour
 from trioflow.machine.data import ScopeView
 from trioflow.machine.events import ActivityCompleted, ActivityFailed, ErrorThrown, Failure, Report
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["Runner"]
 
 
-
 class Runner:
     """The task of one track.  ``busy``: it executes a step whose report has not been applied yet."""
 
-    __slots__ = ("_berth", "_host", "_next", "_scope", "busy", "track")
+    __slots__ = ("_berth", "_host", "_next", "_scope", "busy", "node", "track")
 
     def __init__(self, host: Host, track: int, run: Run) -> None:
         self.track = track
+        self.node = host.state.tracks[track].node
         self.busy = True
         self._host = host
         self._next: Run | None = run
@@ -54,7 +54,7 @@ class Runner:
                     self.busy = False
                     self._next = None
                     self._host.report(report)
-                    if self._host.state.agenda:
+                    if report is None or self._host.state.agenda:
                         return  # the owner is in a long turn: a task that waits for it is only in the way
                     await self._berth.sleep()
         except Exception as error:
@@ -110,6 +110,8 @@ class Runner:
                 return _thrown(run, business)
             if self._scope.cancel_called:
                 raise
+            if self._host.shell.closing and isinstance(_alone(error), EngineClosed):
+                return None  # refused because the engine closes: it has not failed, and runs again later
             return self._failed(run, node, error, attempt)
         return ActivityCompleted(run.track, run.step, outputs)
 
@@ -153,9 +155,7 @@ class Runner:
         shell = self._host.shell
         work.freeze()
         with shell.clock.held():
-            return await trio.to_thread.run_sync(
-                handler.function, work, limiter=shell.threads, abandon_on_cancel=True
-            )
+            return await trio.to_thread.run_sync(handler.function, work, limiter=shell.threads, abandon_on_cancel=True)
 
     def _failed(self, run: Run, node: NodeProgram, error: Exception, attempt: int) -> ActivityFailed:
         handler = self._host.shell.handlers.get(getattr(node.behaviour, "handler", ""))
@@ -180,16 +180,20 @@ def _checked(outputs: Any, handler: Handler, node: NodeProgram) -> Mapping[str, 
 
 
 def _thrown(run: Run, error: BpmnError) -> ErrorThrown:
-    return ErrorThrown(
-        track=run.track, step=run.step, code=error.code, message=str(error), variables=error.variables
-    )
+    return ErrorThrown(track=run.track, step=run.step, code=error.code, message=str(error), variables=error.variables)
 
 
 def _only_bpmn_error(error: BaseException) -> BpmnError | None:
     """The one BPMN error that an exception group consists of, at any depth."""
+    alone = _alone(error)
+    return alone if isinstance(alone, BpmnError) else None
+
+
+def _alone(error: BaseException) -> BaseException:
+    """What exception groups hold, if that is one exception alone."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    return error if isinstance(error, BpmnError) else None
+    return error
 
 
 def _failure(kind: IncidentKind, error: BaseException, *, where: str = "") -> Failure:

@@ -55,9 +55,7 @@ class Shell:
     call_limit: int = 64
     _commits: Iterator[int] = field(factory=lambda: itertools.count(1))
 
-    def assemble(
-        self, *, nursery: trio.Nursery, committer: Committer, residents: Residents, timers: Timers
-    ) -> None:
+    def assemble(self, *, nursery: trio.Nursery, committer: Committer, residents: Residents, timers: Timers) -> None:
         """Put in the parts that need the shell themselves."""
         self.nursery = nursery
         self.committer = committer

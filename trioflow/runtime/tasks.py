@@ -87,8 +87,8 @@ class Tasks:
     ) -> None:
         """The task is done, with these outputs; returns when that is stored.
 
-        With ``actor``: the actor must hold it, or be a candidate of a task that nobody holds.  Without: the program itself
-        completes it.
+        With ``actor``: the actor must hold it, or be a candidate of a task that nobody holds.  Without: the program
+        itself completes it.
         """
         event = TaskCompleted(wait=_parsed(task)[1], outputs=outputs or {}, actor=actor, groups=frozenset(groups))
         await self._act(task, event)
@@ -108,5 +108,7 @@ class Tasks:
 def _parsed(task: str) -> tuple[str, int]:
     instance_id, slash, number = task.rpartition("/")
     if not slash or not number.isdecimal():
-        raise InvalidRequest(f"{task!r} is no task id: expected is an instance id, a slash and a number, such as o-17/5")
+        raise InvalidRequest(
+            f"{task!r} is no task id: expected is an instance id, a slash and a number, such as o-17/5"
+        )
     return instance_id, int(number)

@@ -92,7 +92,10 @@ class Timers:
         """Fire a whole window that is due, and wait until most of its instances are in memory, or gone again."""
         self._fire()
         residents = self._shell.residents
-        while sum(residents.holds(row.instance_id) and residents.host(row.instance_id) is None for row in rows) > MAX_ENTERING:
+        while (
+            sum(residents.holds(row.instance_id) and residents.host(row.instance_id) is None for row in rows)
+            > MAX_ENTERING
+        ):
             await trio.sleep(0.01)
             self._fire()
 

@@ -76,9 +76,7 @@ class Refused(Behaviour):
     __slots__ = ()
 
 
-def write_outputs(
-    turn: Turn, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN
-) -> bool:
+def write_outputs(turn: Turn, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN) -> bool:
     """Write what a node brought, all or none; False: a value cannot be stored, and the token is at an incident.
 
     ``resume`` is what a retry of that incident does.

@@ -155,7 +155,8 @@ def _throw(compilation: Compilation, element: FlowNode) -> Behaviour:
     definitions = compilation.graph.event_definitions(element)
     if not definitions:
         return Pass(activity=False)
-    return compilation.refuse(element, f"an intermediate event that throws ({_kinds(definitions)})", "use a service task")
+    what = f"an intermediate event that throws ({_kinds(definitions)})"
+    return compilation.refuse(element, what, "use a service task")
 
 
 def _catch(compilation: Compilation, element: FlowNode) -> Behaviour:
@@ -173,7 +174,7 @@ def _message_catch(compilation: Compilation, element: CatchEvent, definition: Me
     message = compilation.graph.roots.get(definition.message_ref or "")
     if not isinstance(message, Message) or not (message.name or message.id):
         return compilation.fault(
-            element, "message-missing", "its message event definition names no message.", "Add a messageRef to a message."
+            element, "message-missing", "its message event definition names no message.", "Give it a messageRef."
         )
     key = compilation.own_expression(definition, "correlationKey")
     return MessageCatch(message.name or message.id, key)
