@@ -22,6 +22,13 @@ def test_every_command_has_help_that_fits_the_screen(command: tuple[str, ...]) -
     assert widest(result.stdout) <= 80
 
 
+def test_the_help_of_run_shows_an_answers_file() -> None:
+    """The example stands there line by line, as it can be copied."""
+    lines = [line.strip() for line in call("run", "--help").stdout.splitlines()]
+
+    assert '"tasks": {"check-order": {"approved": true}},' in lines
+
+
 def test_the_version_is_the_package_s() -> None:
     """`--version` is what is installed."""
     assert version("trioflow") in call("--version").stdout

@@ -142,7 +142,7 @@ def test_json_holds_all_that_is_said(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert [file["refused"] for file in document["files"]] == [False, True]
     assert document["files"][0]["processes"] == ["greeting"]
-    (found,) = [each for each in document["files"][1]["findings"] if each["rule"] == "duplicate-id"]
+    found = next(each for each in document["files"][1]["findings"] if each["rule"] == "duplicate-id")
     assert (found["line"], found["level"], found["element"]) == (3, "error", "x")
     assert found["message"]
     assert found["remedy"]

@@ -18,8 +18,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-import trio
-
 from tests.docs.blocks import ROOT, Block, blocks_of
 from trioflow.model import Level
 from trioflow.xml import read
@@ -89,7 +87,7 @@ class Page:
         code = compile(text, str(self.path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            result = eval(code, self._namespace)  # noqa: S307 - code of our own pages
+            result = eval(code, self._namespace)
             if inspect.iscoroutine(result):
                 await result
         is_output = behind is not None and behind.follows and behind.language == "text" and not behind.caption

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,19 @@ def test_every_block_of_a_page_runs_and_prints_what_it_says(
     monkeypatch.chdir(tmp_path)
 
     trio.run(Page(path, tmp_path).run)
+
+
+def test_the_sample_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+    """The program in the README runs as it stands, and again after it has ended, and prints what stands behind it."""
+    blocks = blocks_of(README)
+    [program] = [block for block in blocks if block.language == "python"]
+    output = blocks[blocks.index(program) + 1]
+    (tmp_path / "sample.py").write_text(program.text, "utf-8")
+
+    for _ in range(2):
+        run = [sys.executable, "-W", "error", "sample.py"]
+        printed = subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        assert matches(output.text, printed)
 
 
 @pytest.mark.parametrize("path", pages(), ids=named)

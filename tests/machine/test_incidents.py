@@ -211,3 +211,16 @@ def test_the_limit_never_stops_a_token_before_a_join() -> None:
     assert run.incidents == []
     run.complete("work")
     assert run.status is Status.COMPLETED
+
+
+def test_a_token_that_waited_at_a_join_counts_its_steps_anew() -> None:
+    """Waiting there is a wait like any other: what it did before is not held against it after the resolution."""
+    built = ProcessBuilder("p")
+    choice = built.start("s").task("t1").exclusive("choice")
+    built.parallel("join").task("t2").task("t3").task("t4").end("e")
+    choice.when("x").to("join")
+    choice.otherwise().to("join")
+    run = Driver(compiled(built, hop_limit=4))
+    run.start(x=True)
+    run.resolve("join")
+    assert run.status is Status.COMPLETED

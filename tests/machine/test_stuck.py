@@ -164,6 +164,27 @@ def test_a_join_held_through_another_join_is_stuck_with_it() -> None:
     assert run.incidents == [("stuck", "first"), ("stuck", "last")]
 
 
+def test_joins_that_count_on_each_other_are_in_doubt_together() -> None:
+    """While a token can still pass both, neither is stuck; when it waits at one, they only wait for each other."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    one, two = built.parallel("one"), built.parallel("two")
+    fork.service("z").to("one")
+    fork.service("v").to("two")
+    fork.service("x").to("two")
+    two.to("one")
+    one.to("two")
+    run = Driver(compiled(built))
+    run.start()
+    run.complete("z")
+    run.complete("v")
+    assert run.incidents == []
+    joins_of_root = next(iter(run.state.scopes.values())).joins
+    assert joins_of_root["two"].holders == {"flow_x_two": "x", "flow_one_two": "one"}
+    run.complete("x")
+    assert run.incidents == [("stuck", "one"), ("stuck", "two")]
+
+
 def test_a_join_becomes_stuck_at_once_when_the_last_token_that_could_serve_it_is_dropped() -> None:
     """The drop of an incident elsewhere is what takes the hope away."""
     built = ProcessBuilder("p")
@@ -205,6 +226,22 @@ def test_a_flow_from_a_join_into_itself_can_never_be_served() -> None:
     built.at("join").to("join")
     run = Driver(compiled(built))
     run.start()
+    assert run.incidents == [("stuck", "join")]
+
+
+def test_a_token_that_could_come_only_through_the_join_is_no_help() -> None:
+    """The missing flow comes from behind the join; a second token before it would have to pass the join first."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    merge = built.exclusive("merge")
+    fork.service("a").to("merge")
+    fork.service("b").to("merge")
+    behind = merge.parallel("join").service("behind").exclusive("round")
+    behind.when("again").to("join")
+    behind.otherwise().end("e")
+    run = Driver(compiled(built))
+    run.start(again=True)
+    run.complete("a")
     assert run.incidents == [("stuck", "join")]
 
 

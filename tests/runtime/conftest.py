@@ -1,4 +1,6 @@
-"""What the tests of the runtime share: virtual time, a store of every kind, and the search for what a test left behind."""
+"""What the tests of the runtime share: virtual time, a store of every kind, and the search for what a test left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,6 @@ _HAS_SQLITE = find_spec("trioflow.stores.sqlite._store") is not None
 FOLDER = Path(__file__).parent
 KINDS = ["volatile", "recording", *(["sqlite"] if _HAS_SQLITE else [])]
 DURABLE = KINDS[1:]
-
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -48,7 +48,9 @@ def serving(*names: str, key: str = "order") -> Definitions:
     return built.build()
 
 
-def receiving(name: str = "paid", *, key: str | None = None, process: str = "receiver", first: str | None = None) -> Definitions:
+def receiving(
+    name: str = "paid", *, key: str | None = None, process: str = "receiver", first: str | None = None
+) -> Definitions:
     """Waits for one message, after the service task ``first`` if there is one."""
     built = ProcessBuilder(process)
     path = built.start("s")
@@ -167,7 +169,7 @@ async def until(condition: Callable[[], Any], *, turns: int = 10_000) -> None:
 async def parked(engine: Engine) -> None:
     """Wait until no instance is resident any more; takes some virtual milliseconds."""
     with trio.fail_after(60):
-        while engine.statistics().resident:
+        while engine.statistics().resident:  # noqa: ASYNC110 - it is polled, or it would be told by what it tests
             await trio.sleep(0.001)
 
 

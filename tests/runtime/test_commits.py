@@ -212,7 +212,9 @@ async def _stolen(faulty: FaultyStore, instance_id: str) -> None:
 
 
 async def test_conflict_drops_one_instance(faulty: FaultyStore, clock: VirtualClock) -> None:
-    """A conflict drops that instance alone: its steps are cancelled, its callers get OwnershipLost, its neighbour goes on."""
+    """A conflict drops that instance alone: its steps are cancelled, its callers get OwnershipLost, its neighbour
+    goes on.
+    """
     gates = {"i-1": Gate(), "i-2": Gate()}
 
     async def work(work: Work) -> None:
@@ -284,11 +286,10 @@ async def test_shutdown_while_a_commit_is_in_flight(faulty: FaultyStore, clock: 
         await trio.sleep(2)
         gate.set()
 
-    async with trio.open_nursery() as nursery:
-        async with opened(faulty, clock, sleeping()) as engine:
-            nursery.start_soon(starts, engine)
-            nursery.start_soon(answers, faulty.gate)
-            await trio.sleep(1)
+    async with trio.open_nursery() as nursery, opened(faulty, clock, sleeping()) as engine:
+        nursery.start_soon(starts, engine)
+        nursery.start_soon(answers, faulty.gate)
+        await trio.sleep(1)
     assert started == [True]
 
 
@@ -303,15 +304,14 @@ async def test_shutdown_over_a_dead_store(faulty: FaultyStore, clock: VirtualClo
             errors.append(error)
 
     with trio.fail_after(120):
-        async with trio.open_nursery() as nursery:
-            async with opened(faulty, clock, sleeping(), asking()) as engine:
-                await engine.start("asker")
-                await parked(engine)
-                (row,) = await engine.tasks.query()
-                faulty.failures = 10_000
-                nursery.start_soon(asks, engine.start("sleeper"))
-                nursery.start_soon(asks, engine.tasks.complete(task_id(row)))
-                nursery.start_soon(asks, engine.instance(row.instance_id).wait())
-                await trio.sleep(1)
+        async with trio.open_nursery() as nursery, opened(faulty, clock, sleeping(), asking()) as engine:
+            await engine.start("asker")
+            await parked(engine)
+            (row,) = await engine.tasks.query()
+            faulty.failures = 10_000
+            nursery.start_soon(asks, engine.start("sleeper"))
+            nursery.start_soon(asks, engine.tasks.complete(task_id(row)))
+            nursery.start_soon(asks, engine.instance(row.instance_id).wait())
+            await trio.sleep(1)
     assert len(errors) == 3
     assert {type(error) for error in errors} <= {EngineClosed, OwnershipLost}

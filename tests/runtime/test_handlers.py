@@ -60,7 +60,9 @@ async def test_what_a_handler_is_told(store: Store, clock: VirtualClock) -> None
     told: list[Any] = []
 
     async def work(work: Work) -> None:
-        told.append((work.instance_id, work.process_key, work.node_id, work.business_key, work.attempt, dict(work.data)))
+        told.append(
+            (work.instance_id, work.process_key, work.node_id, work.business_key, work.attempt, dict(work.data))
+        )
         with pytest.raises(TypeError):
             work.inputs["n"] = 2
         with pytest.raises(KeyError):
@@ -175,7 +177,7 @@ async def test_registry_refuses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "kind", "text"),
+    "returned, kind, text",
     [
         ([1, 2], "handler-failure", r"\[1, 2\] \(list\)"),
         ("text", "handler-failure", "'text'"),
@@ -224,7 +226,9 @@ async def test_inputs_are_copies(store: Store, clock: VirtualClock) -> None:
         work.data["items"].clear()
         return kept
 
-    async with opened(store, clock, serving("work", "again"), handlers=registry(work=work, again=_returning(None))) as engine:
+    async with opened(
+        store, clock, serving("work", "again"), handlers=registry(work=work, again=_returning(None))
+    ) as engine:
         instance = await engine.start("order", {"items": [1, 2]})
         await instance.wait()
         kept["made"].append(2)
@@ -239,7 +243,7 @@ async def test_raises(store: Store, clock: VirtualClock, caplog: pytest.LogCaptu
 
     async def work(work: Work) -> None:
         try:
-            raise KeyError("inner")
+            raise KeyError("inner")  # noqa: TRY301 - the chain of causes is what is tested
         except KeyError as error:
             raise ValueError("no such card") from error
 
@@ -248,7 +252,12 @@ async def test_raises(store: Store, clock: VirtualClock, caplog: pytest.LogCaptu
         with pytest.raises(InstanceStalled, match="ValueError: no such card"):
             await instance.wait()
         (row,) = await engine.incidents.query()
-        assert (row.instance_id, row.node_id, row.incident_kind, row.attempts) == (instance.id, "work", "handler-failure", 1)
+        assert (row.instance_id, row.node_id, row.incident_kind, row.attempts) == (
+            instance.id,
+            "work",
+            "handler-failure",
+            1,
+        )
         assert "in work" in row.causes[0]
         assert "KeyError: 'inner'" in row.causes[0]
         assert "direct cause" in row.causes[0]
@@ -260,7 +269,9 @@ async def test_raises(store: Store, clock: VirtualClock, caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize("nesting", [0, 1, 3])
 async def test_bpmn_error(store: Store, clock: VirtualClock, nesting: int) -> None:
-    """A BPMN error is no failure, also as the only leaf of exception groups: it is not retried, and here nobody catches it."""
+    """A BPMN error is no failure, also as the only leaf of exception groups: it is not retried, and here nobody
+    catches it.
+    """
     runs: list[int] = []
     handlers = Handlers()
 
@@ -296,7 +307,9 @@ async def test_group_of_two(store: Store, clock: VirtualClock) -> None:
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("call", ["async", "inline", "thread"])
 async def test_leaves_the_engine(clock: VirtualClock, kind: type[BaseException], call: str) -> None:
-    """KeyboardInterrupt and SystemExit stop the program: they leave the engine unwrapped, and nothing is an incident."""
+    """KeyboardInterrupt and SystemExit stop the program: they leave the engine unwrapped, and nothing is an
+    incident.
+    """
     memory = MemoryStore(clock=clock, recording=True)
 
     def plain(work: Work) -> None:
@@ -307,7 +320,7 @@ async def test_leaves_the_engine(clock: VirtualClock, kind: type[BaseException],
 
     handlers = Handlers()
     handlers.task("work", asynchronous if call == "async" else plain, inline=call == "inline")
-    with pytest.raises(kind, match="stop"):
+    with pytest.raises(kind, match="stop"):  # noqa: PT012 - the block of the engine is what raises
         async with opened(memory, clock, serving("work"), handlers=handlers) as engine:
             await engine.start("order", instance_id="i-1")
             await trio.sleep_forever()
@@ -322,7 +335,7 @@ async def test_group_with_an_interrupt(clock: VirtualClock) -> None:
         async with trio.open_nursery():
             raise KeyboardInterrupt
 
-    with pytest.raises(BaseException) as left:  # noqa: PT011 - the kind is looked at below
+    with pytest.raises(BaseException) as left:  # noqa: PT011, PT012 - the kind is looked at below
         async with opened(None, clock, serving("work"), handlers=registry(work=work)) as engine:
             await engine.start("order")
             await trio.sleep_forever()
@@ -406,7 +419,9 @@ async def test_keys(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_missing_handler(clock: VirtualClock, durable: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """A handler that the engine lacks is a warning at opening and an incident in the step; an engine with it can retry."""
+    """A handler that the engine lacks is a warning at opening and an incident in the step; an engine with it can
+    retry.
+    """
     async with opened(durable, clock, serving("charge")) as engine:
         assert "charge" in caplog.text
         instance = await engine.start("order", instance_id="i-1")
@@ -424,7 +439,9 @@ async def test_missing_handler(clock: VirtualClock, durable: Store, caplog: pyte
 
 
 async def test_siblings_of_a_blocked_one(store: Store, clock: VirtualClock) -> None:
-    """A handler that never ends holds up its own token only: neither its instance's other branch nor other instances."""
+    """A handler that never ends holds up its own token only: neither its instance's other branch nor other
+    instances.
+    """
     gate = Gate()
     built = ProcessBuilder("forking")
     fork = built.start("s").parallel("fork")
@@ -451,7 +468,11 @@ async def test_calls_the_engine(store: Store, clock: VirtualClock) -> None:
         inner = await engine.start("receiver", {"from": work.instance_id})
         outcome = await engine.send_message("paid", payload={"amount": 3})
         mine = [token.node for token in await engine.instance(work.instance_id).tokens()]
-        return {"amount": (await inner.wait()).variables["amount"], "sent": outcome.instance_id == inner.id, "mine": mine}
+        return {
+            "amount": (await inner.wait()).variables["amount"],
+            "sent": outcome.instance_id == inner.id,
+            "mine": mine,
+        }
 
     async with opened(store, clock, serving("outer"), receiving(), handlers=registry(outer=outer)) as engine:
         engines.append(engine)
@@ -494,7 +515,9 @@ async def test_leftover_generator(clock: VirtualClock) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # Trio says that the handler should have closed it
-        async with opened(None, clock, serving("work", "next"), handlers=registry(work=work, next=_returning(None))) as engine:
+        async with opened(
+            None, clock, serving("work", "next"), handlers=registry(work=work, next=_returning(None))
+        ) as engine:
             assert (await (await engine.start("order")).wait()).variables == {"n": 1}
             await trio.sleep(1)
     assert closed == ["closed"]

@@ -39,7 +39,9 @@ def _forked() -> Definitions:
 
 
 async def test_wait_raises_at_once(store: Store, clock: VirtualClock) -> None:
-    """``wait()`` raises when nothing but an operator can go on, with the incidents; also when it comes later, and again."""
+    """``wait()`` raises when nothing but an operator can go on, with the incidents; also when it comes later, and
+    again.
+    """
     async with opened(store, clock, serving("print"), handlers=registry(print=Flaky())) as engine:
         instance = await engine.start("order", {"n": 1})
         for _ in range(3):
@@ -95,7 +97,9 @@ async def _retry(engine: Engine, instance_id: str) -> None:
 
 
 async def test_retry(store: Store, clock: VirtualClock) -> None:
-    """A retry runs the step under the same key; with changed variables it is a new entry under another key, attempt 1."""
+    """A retry runs the step under the same key; with changed variables it is a new entry under another key, attempt
+    1.
+    """
     flaky = Flaky()
     async with opened(store, clock, serving("print"), handlers=registry(print=flaky)) as engine:
         instance = await engine.start("order", {"n": 1}, instance_id="i")
@@ -183,7 +187,9 @@ async def test_stuck_join(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_script_and_expression(store: Store, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
-    """A script that raises and a condition without answer are incidents, logged at ERROR; mended variables let them pass."""
+    """A script that raises and a condition without answer are incidents, logged at ERROR; mended variables let them
+    pass.
+    """
     built = ProcessBuilder("p")
     choice = built.start("s").script("count", "n = n + 1").exclusive("choice")
     choice.when("ok").end("good")

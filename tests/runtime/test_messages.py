@@ -77,7 +77,9 @@ async def test_oldest_wait_first(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_duplicates(store: Store, clock: VirtualClock) -> None:
-    """A message id is remembered: the second sending does nothing and tells what became of the first, by name and id."""
+    """A message id is remembered: the second sending does nothing and tells what became of the first, by name and
+    id.
+    """
     async with opened(store, clock, receiving(), receiving("other", process="p2")) as engine:
         first = await engine.send_message("paid", message_id="m-1", payload={"n": 1})
         again = await engine.send_message("paid", message_id="m-1", payload={"n": 2})
@@ -137,7 +139,7 @@ PAYLOADS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "written"), PAYLOADS, ids=str)
+@pytest.mark.parametrize("payload, written", PAYLOADS, ids=str)
 @pytest.mark.parametrize("order", ["before", "after"])
 async def test_payloads(store: Store, clock: VirtualClock, payload: Any, written: dict[str, Any], order: str) -> None:
     """A record is written by name, anything else under the message's name, null not at all; values keep their types."""
@@ -153,7 +155,9 @@ async def test_payloads(store: Store, clock: VirtualClock, payload: Any, written
 
 
 async def test_refuses(store: Store, clock: VirtualClock) -> None:
-    """A message without name, with a negative time to live, or with what cannot be stored is refused; nothing is kept."""
+    """A message without name, with a negative time to live, or with what cannot be stored is refused; nothing is
+    kept.
+    """
     async with opened(store, clock, receiving()) as engine:
         with pytest.raises(InvalidRequest, match="name"):
             await engine.send_message("")
@@ -233,7 +237,9 @@ async def parked_but(engine: Engine, count: int) -> None:
 
 @pytest.mark.parametrize("points", range(14))
 async def test_nobody_else_waits(store: Store, clock: VirtualClock, points: int) -> None:
-    """Where nobody else waits, the message of a receiver that ended is buffered again, and the sender is not told an error."""
+    """Where nobody else waits, the message of a receiver that ended is buffered again, and the sender is not told
+    an error.
+    """
     gate = Gate()
     async with opened(store, clock, _ending(), receiving(), handlers=registry(work=gate)) as engine:
         first = await engine.start("ending")
@@ -260,7 +266,9 @@ async def test_nobody_else_waits(store: Store, clock: VirtualClock, points: int)
 
 
 async def test_busy_receiver(store: Store, clock: VirtualClock) -> None:
-    """While an instance runs a handler, its other branch's wait takes the message; the second message goes elsewhere."""
+    """While an instance runs a handler, its other branch's wait takes the message; the second message goes
+    elsewhere.
+    """
     gate = Gate()
     async with opened(store, clock, _ending(), receiving(), handlers=registry(work=gate)) as engine:
         first = await engine.start("ending")
@@ -274,7 +282,9 @@ async def test_busy_receiver(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_sender_who_gives_up(store: Store, clock: VirtualClock) -> None:
-    """A sender that is cancelled gives up the answer, not a message that is on its way; repeating tells what became of it."""
+    """A sender that is cancelled gives up the answer, not a message that is on its way; repeating tells what became
+    of it.
+    """
     async with opened(store, clock, receiving()) as engine:
         for points in range(6):
             instance = await engine.start("receiver")

@@ -97,7 +97,7 @@ async def _by_cancel(engine: Engine, instance_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("definitions", "trigger", "ends"),
+    "definitions, trigger, ends",
     [
         (receiving(), _by_message, Status.COMPLETED),
         (asking(), _by_task, Status.COMPLETED),
@@ -191,7 +191,9 @@ async def test_second_message_against_parking(clock: VirtualClock, kind: str) ->
     """
     source, handlers = _racing(2)
     built = ProcessBuilder("twice")
-    built.start("s").catch("one", on=message("one", key="id")).service("work").catch("two", on=message("two", key="id")).end("e")
+    built.start("s").catch("one", on=message("one", key="id")).service("work").catch(
+        "two", on=message("two", key="id")
+    ).end("e")
 
     async def races(engine: Engine, key: int, points: int) -> None:
         instance = await engine.start("twice", {"id": key})
@@ -215,7 +217,9 @@ async def test_second_message_against_parking(clock: VirtualClock, kind: str) ->
 
 @pytest.mark.parametrize("kind", RACES)
 async def test_callers_against_parking(clock: VirtualClock, kind: str) -> None:
-    """500 times, a question, a user task's completion and a cancel race with each other and with parking: everybody is answered."""
+    """500 times, a question, a user task's completion and a cancel race with each other and with parking: everybody
+    is answered.
+    """
     source, handlers = _racing(3)
     built = ProcessBuilder("asks")
     built.start("s").service("work").user("ask").service("work_2", handler="work").end("e")
@@ -251,11 +255,15 @@ async def test_callers_against_parking(clock: VirtualClock, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", RACES)
 async def test_timer_against_parking(clock: VirtualClock, kind: str) -> None:
-    """A timer that is due at once, or while its instance parks, fires: none of 500 waits for the next look at the store."""
+    """A timer that is due at once, or while its instance parks, fires: none of 500 waits for the next look at the
+    store.
+    """
     source, handlers = _racing(4)
     built = ProcessBuilder("ticks")
     path = built.start("s").service("work")
-    path.catch("tick", on=timer(date="at")).service("work_2", handler="work").catch("tock", on=timer(duration="PT0S")).end("e")
+    path.catch("tick", on=timer(date="at")).service("work_2", handler="work").catch(
+        "tock", on=timer(duration="PT0S")
+    ).end("e")
     async with opened(_store(kind, clock), clock, built.build(), handlers=handlers) as engine:
         began = trio.current_time()
         for _ in range(0, 500, AT_ONCE):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 import trio
 
@@ -35,7 +37,9 @@ async def test_steps_finish_within_grace(durable: Store, clock: VirtualClock) ->
 
 
 async def test_others_are_cancelled_and_run_again(durable: Store, clock: VirtualClock) -> None:
-    """A step that outlasts the grace is cancelled, is no failure, and runs again under its key; nothing is terminated."""
+    """A step that outlasts the grace is cancelled, is no failure, and runs again under its key; nothing is
+    terminated.
+    """
     gate = Gate()
     async with opened(durable, clock, serving("a"), handlers=registry(a=gate), grace=3) as engine:
         instance = await engine.start("order")
@@ -61,7 +65,7 @@ async def test_intake_is_refused(store: Store, clock: VirtualClock) -> None:
         await trio.sleep(5)
 
     async def tries(engine: trioflow.Engine, task: str) -> None:
-        calls = {
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
             "start": lambda: engine.start("sleeper"),
             "send": lambda: engine.send_message("paid"),
             "complete": lambda: engine.tasks.complete(task),
@@ -74,7 +78,7 @@ async def test_intake_is_refused(store: Store, clock: VirtualClock) -> None:
             except EngineClosed as error:
                 errors[name] = type(error)
 
-    async with trio.open_nursery() as nursery:
+    async with trio.open_nursery() as nursery:  # noqa: SIM117 - one line would be too long
         async with opened(store, clock, serving("hold"), sleeping(), asking(), handlers=registry(hold=hold)) as engine:
             await engine.start("asker")
             await parked(engine)
@@ -98,7 +102,14 @@ async def test_looks_after_the_end(store: Store, clock: VirtualClock) -> None:
     async with opened(store, clock, sleeping()) as engine:
         instance = await engine.start("sleeper")
         await parked(engine)
-    calls = [instance.status, instance.variables, instance.tokens, instance.explain, engine.instances, engine.tasks.query]
+    calls = [
+        instance.status,
+        instance.variables,
+        instance.tokens,
+        instance.explain,
+        engine.instances,
+        engine.tasks.query,
+    ]
     for call in (*calls, engine.incidents.query, engine.definitions):
         with pytest.raises(EngineClosed):
             await call()
@@ -115,7 +126,7 @@ async def test_wait_raises(store: Store, clock: VirtualClock) -> None:
         except EngineClosed as error:
             errors.append(str(error))
 
-    async with trio.open_nursery() as nursery:
+    async with trio.open_nursery() as nursery:  # noqa: SIM117 - one line would be too long
         async with opened(store, clock, serving("a"), sleeping(), handlers=registry(a=gate), grace=1) as engine:
             for key in ("order", "sleeper"):
                 instance = await engine.start(key)
@@ -126,7 +137,9 @@ async def test_wait_raises(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_handler_that_uses_the_closing_engine(durable: Store, clock: VirtualClock) -> None:
-    """A handler that is refused because the engine closes has not failed: no incident, no attempt is spent, it runs again."""
+    """A handler that is refused because the engine closes has not failed: no incident, no attempt is spent, it runs
+    again.
+    """
     engines: list[trioflow.Engine] = []
     runs: list[int] = []
     handlers = Handlers()
@@ -149,7 +162,7 @@ async def test_handler_that_uses_the_closing_engine(durable: Store, clock: Virtu
 
 
 @pytest.mark.parametrize("shielded", [True, False])
-async def test_handler_that_shields(durable: Store, clock: VirtualClock, shielded: bool) -> None:
+async def test_handler_that_shields(durable: Store, clock: VirtualClock, shielded: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """A handler that cleans up under a shield delays the end until it is done, and what it returns then counts."""
 
     async def a(work: Work) -> dict[str, int]:
@@ -175,11 +188,13 @@ class MineError(Exception):
     """The user's own."""
 
 
-@pytest.mark.parametrize("error", [MineError("x"), ExceptionGroup("mine", [MineError("y")]), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "error", [MineError("x"), ExceptionGroup("mine", [MineError("y")]), KeyboardInterrupt()], ids=repr
+)
 async def test_error_of_the_block(store: Store, clock: VirtualClock, error: BaseException) -> None:
     """An exception of the user's block leaves as it is, after the engine was closed in order."""
     gate = Gate()
-    with pytest.raises(type(error)) as left:
+    with pytest.raises(type(error)) as left:  # noqa: PT012 - the block of the engine is what raises
         async with opened(store, clock, serving("a"), handlers=registry(a=gate), grace=1) as engine:
             await engine.start("order")
             await gate.entered.wait()
@@ -207,7 +222,7 @@ async def test_cancelled_around(durable: Store, clock: VirtualClock) -> None:
 
 async def test_cancelled_block_with_an_error(clock: VirtualClock) -> None:
     """A nursery in the block that fails leaves as a group, as it would without an engine."""
-    with pytest.raises(ExceptionGroup) as left:
+    with pytest.raises(ExceptionGroup) as left:  # noqa: PT012 - the block of the engine is what raises
         async with opened(None, clock), trio.open_nursery() as nursery:
 
             async def fails() -> None:

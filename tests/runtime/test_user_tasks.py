@@ -40,7 +40,9 @@ async def test_shows_what_the_model_says(store: Store, clock: VirtualClock) -> N
 
 
 async def test_claim_and_complete(store: Store, clock: VirtualClock) -> None:
-    """A candidate claims and completes; who holds it shows; its outputs are written; afterwards there is no such task."""
+    """A candidate claims and completes; who holds it shows; its outputs are written; afterwards there is no such
+    task.
+    """
     async with opened(store, clock, asking(candidate_groups=["sales"])) as engine:
         instance = await engine.start("asker")
         task = task_id(await _open_task(engine, instance.id))
@@ -76,7 +78,9 @@ async def test_eligibility(store: Store, clock: VirtualClock) -> None:
 
 
 async def test_assign_and_take_back(store: Store, clock: VirtualClock) -> None:
-    """An operator assigns to anybody and takes it back from anybody; an assignee of the model holds it from the start."""
+    """An operator assigns to anybody and takes it back from anybody; an assignee of the model holds it from the
+    start.
+    """
     async with opened(store, clock, asking(assignee="=boss")) as engine:
         instance = await engine.start("asker", {"boss": "anna"})
         task = task_id(await _open_task(engine, instance.id))
@@ -102,7 +106,9 @@ async def test_program_completes(store: Store, clock: VirtualClock) -> None:
 
 @pytest.mark.parametrize("act", ["claim", "complete"])
 async def test_fifty_at_once(store: Store, clock: VirtualClock, act: str) -> None:
-    """Of fifty people who claim (or complete) one task at the same time one wins, and the others are told who has it."""
+    """Of fifty people who claim (or complete) one task at the same time one wins, and the others are told who has
+    it.
+    """
     wins: list[str] = []
     losses: list[str] = []
 

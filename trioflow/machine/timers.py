@@ -30,10 +30,11 @@ __all__ = ["TimerPlan"]
 
 @frozen(kw_only=True)
 class TimerPlan:
-    """A date, a duration or a cycle: a literal (``text``) or an expression, evaluated once, when it is armed."""
+    """A date, a duration or a cycle: a literal (``literal``) or an expression, evaluated once, when it is armed."""
 
     kind: TimerKind
     text: str
+    literal: Value
     expression: Evaluable | None
     zone: tzinfo
 
@@ -44,16 +45,16 @@ class TimerPlan:
         zone = _zone(compilation, event, definition)
         text = expression.text.strip()
         try:
-            literal = _is_literal(kind, text, zone)
+            literal = _literal(kind, text, zone)
         except InvalidRequest as error:
             compilation.fault(event, "timer", f"its timer cannot be used: {error}.", "Correct the timer's text.")
-            literal = True
-        compiled = None if literal else compilation.expression(event, expression)
-        return cls(kind=kind, text=text, expression=compiled, zone=zone)
+            literal = _NOTHING.text
+        compiled = None if literal is not None else compilation.expression(event, expression)
+        return cls(kind=kind, text=text, literal=literal, expression=compiled, zone=zone)
 
     def arm(self, names: Mapping[str, Value], now: datetime) -> Firing:
         """The first firing of a timer that is armed now; an ``ExpressionError`` says what its expression gave."""
-        value: Value = self.text if self.expression is None else self.expression.evaluate(names, now)
+        value = self.literal if self.expression is None else self.expression.evaluate(names, now)
         try:
             firing = first_firing(self.kind, value, now=now, zone=self.zone)
         except (InvalidRequest, OverflowError) as error:
@@ -95,9 +96,10 @@ def _zone(compilation: Compilation, event: CatchEvent, definition: TimerEventDef
         return UTC
 
 
-def _is_literal(kind: TimerKind, text: str, zone: tzinfo) -> bool:
+def _literal(kind: TimerKind, text: str, zone: tzinfo) -> Value:
+    """What a literal means; None: the text is none, and so an expression."""
     if kind == "date":
-        return parse_time_date(text, zone) is not None
+        return parse_time_date(text, zone)
     if kind == "duration":
-        return parse_time_duration(text) is not None
-    return parse_time_cycle(text, zone) is not None
+        return parse_time_duration(text)
+    return parse_time_cycle(text, zone)

@@ -18,6 +18,7 @@ from trioflow.machine.compiler import compile_program
 from trioflow.machine.program import Program
 from trioflow.model import Definitions, Finding, Graph, Process, errors, report
 from trioflow.model.checks import check
+from trioflow.runtime.closed_store import closed_store
 from trioflow.stores.clock import Clock, SystemClock
 from trioflow.values import ValueCodec
 from trioflow.xml import Document, read, write
@@ -182,6 +183,12 @@ class Programs:
     async def deployed(self) -> tuple[Deployed, ...]:
         """The latest version of each process."""
         return tuple(_deployed(definition) for definition in await self._store.definitions())
+
+    def close(self) -> None:
+        """The engine has closed: whoever still asks is told so."""
+        self._store = closed_store()
+        self._latest.clear()
+        self._programs.clear()
 
     def _compiled(self, definition: Definition) -> Program:
         document = read(definition.content, name=f"{definition.key} version {definition.version}")

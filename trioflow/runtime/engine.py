@@ -29,6 +29,7 @@ from trioflow.machine.program import Program
 from trioflow.machine.state import Identity
 from trioflow.model.digest import DIGEST_ALGORITHM
 from trioflow.runtime.acts import Act, Reply, engine_closed
+from trioflow.runtime.closed_store import closed_store
 from trioflow.runtime.committer import Committer
 from trioflow.runtime.definitions import Deployed, Programs, Source
 from trioflow.runtime.handlers import Handler, Handlers, Retry
@@ -408,8 +409,12 @@ async def _serve(settings: _Settings, *, task_status: trio.TaskStatus[Any]) -> N
         programs = Programs(store, settings.languages, settings.codec, clock=settings.clock)
         engine = Engine(shell, programs, RecoveryReport())
         await _deploy(engine, settings)
-        with trio.CancelScope(shield=True):  # a cancelled program still shuts the engine down in order
-            await _work(engine, shell, programs, grace=settings.grace, task_status=task_status)
+        try:
+            with trio.CancelScope(shield=True):  # a cancelled program still shuts the engine down in order
+                await _work(engine, shell, programs, grace=settings.grace, task_status=task_status)
+        finally:
+            shell.store = closed_store()
+            programs.close()
     finally:
         with trio.CancelScope(shield=True):
             await store.close()

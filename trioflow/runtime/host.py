@@ -173,6 +173,7 @@ class Host:
             return
         self._backlog = first.effects
         self._absorb(first)
+        self._settle()
 
     async def run(self) -> None:
         """Own the instance until it is parked, over, or lost."""
@@ -197,6 +198,8 @@ class Host:
             if self.state.agenda:
                 await self._finish_turn()
                 continue
+            if self._inbox and not self._leaving:
+                continue
             self._settle()
             if not self._gone:
                 self._awake = False
@@ -205,6 +208,8 @@ class Host:
     async def _finish_turn(self) -> None:
         """Work off an agenda that outlasted its budget; others run in between."""
         while self.state.agenda and not self.is_lost:
+            if self._volatile:
+                self._index_now()
             await trio.lowlevel.checkpoint()
             try:
                 transition = advance(self.program, self.state, self.shell.store.now())
@@ -295,27 +300,14 @@ class Host:
         if transition.consumed or transition.declined:
             self._consumed += tuple(transition.consumed)
             self._declined += tuple(transition.declined)
-        state = self.state
-        if state.incidents.touched:
+        if self.state.incidents.touched:
             self._log_incidents()
         if self.shell.observers:
             self._observe(transition.facts)
-        if not self._volatile:
+        if self._volatile:
+            self.stored = self.seq
+        else:
             self._mark_dirty()
-            return
-        if state.is_terminal:
-            return  # its last item is its release, once its tasks have ended
-        if (
-            state.waits.touched
-            or state.incidents.touched
-            or self._consumed
-            or self._declined
-            or not self.recorder.version
-        ):
-            self._commit_now(release=False)
-        elif len(state.tracks.touched) > MANY_MARKS:
-            self.recorder.take(state, written=False)
-        self.stored = self.seq
 
     def _observe(self, facts: list[RawFact]) -> None:
         if self._volatile:
@@ -370,13 +362,32 @@ class Host:
         """At the end of a stretch: park if all is quiet."""
         if self._leaving or self.is_lost:
             self._gone = self._gone or self.is_lost
-            return
-        if not self.is_quiet:
-            return
-        if self._volatile:
+        elif not self._volatile:
+            if self.is_quiet:
+                self._mark_dirty()
+        elif self.is_quiet:
             self._commit_now(release=True)
         else:
-            self._mark_dirty()
+            self._index_now()
+
+    def _index_now(self) -> None:
+        """A volatile store gets no piece before the instance parks; what can be looked up is there at once."""
+        state = self.state
+        if state.is_terminal:
+            return  # its last item is its release, once its tasks have ended
+        if state.waits.touched or state.incidents.touched or self._consumed or self._declined or self._never_stored:
+            self._commit_now(release=False)
+        elif len(state.tracks.touched) > MANY_MARKS:
+            self.recorder.take(state, written=False)
+
+    @property
+    def _never_stored(self) -> bool:
+        return self.recorder.version == 0
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the instance is parked or over, and stored: there is nothing to own."""
+        return self._gone
 
     def _mark_dirty(self) -> None:
         if not self._dirty and not self.is_lost:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import trio
 
+from trioflow.errors import EngineClosed
 from trioflow.facts import Fact, RawFact
 
 __all__ = ["Observation", "Observers"]
@@ -38,6 +39,7 @@ class Observers:
 
     def __init__(self) -> None:
         self._subscribers: dict[Observation, trio.MemorySendChannel[Fact]] = {}
+        self._is_closed = False
 
     def __bool__(self) -> bool:
         return bool(self._subscribers)
@@ -45,6 +47,8 @@ class Observers:
     @asynccontextmanager
     async def subscribe(self, *, buffer: int) -> AsyncIterator[Observation]:
         """A subscriber that may lag ``buffer`` facts behind; it is subscribed when the block is entered."""
+        if self._is_closed:
+            raise EngineClosed("the engine is closed: there is nothing to observe any more")
         send, receive = trio.open_memory_channel[Fact](buffer)
         observation = Observation(receive)
         self._subscribers[observation] = send
@@ -67,6 +71,7 @@ class Observers:
 
     def close(self) -> None:
         """No more facts: every subscriber's iteration ends after what is buffered."""
+        self._is_closed = True
         for channel in self._subscribers.values():
             channel.close()
         self._subscribers.clear()

@@ -56,20 +56,13 @@ class Recovery:
         try:
             while page := await self._shell.store.orphans(self._shell.owner, after=after, limit=PAGE):
                 for instance_id in page:
-                    self._report.add("resumed", instance_id)
+                    await self._shell.residents.wait_for_room()
                     self._shell.residents.deliver(instance_id, Act())
                 after = page[-1]
-                await self._let_enter(page)
         except StoreError as error:
             LOGGER.error("recovery could not list what was left: %s", error)
         if self._report.counts:
             LOGGER.info("recovery: %r", self._report)
-
-    async def _let_enter(self, page: tuple[str, ...]) -> None:
-        """Wait until those of a page are in memory, or turned away; how long their steps take is their own business."""
-        residents = self._shell.residents
-        while any(residents.holds(instance_id) and residents.host(instance_id) is None for instance_id in page):  # noqa: ASYNC110
-            await trio.sleep(0.01)
 
     async def _poll(self) -> None:
         """Deliveries whose instance nobody holds, and messages whose time is over."""

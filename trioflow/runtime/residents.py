@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Residents"]
 
+MAX_ENTERING = 64
+"""Instances that may be on their way in before triggers that can wait do so."""
 MAX_FAILURES = 5
 """Attempts to load an instance before it is quarantined."""
 
@@ -63,6 +65,8 @@ class Residents:
         self._programs = programs
         self._report = report
         self._entries: dict[str, Host | Entering] = {}
+        self._entering = 0
+        self._room = trio.Event()
         self._set_aside = SetAside()
         self._empty = trio.Event()
 
@@ -86,7 +90,10 @@ class Residents:
         host = Host(self._shell, program, state, recorder)
         self._entries[host.instance_id] = host
         host.begin((), first=transition)
-        self._shell.nursery.start_soon(host.run, name=host.instance_id)
+        if host.has_left:
+            self.left(host, [])
+        else:
+            self._shell.nursery.start_soon(host.run, name=host.instance_id)
         return host
 
     def deliver(self, instance_id: str, act: Act) -> None:
@@ -101,8 +108,24 @@ class Residents:
                 _refuse(act, refusal)
                 return
             entry = self._entries[instance_id] = Entering(instance_id)
-            self._shell.nursery.start_soon(self._enter, entry)
+            self._entering += 1
+            self._shell.nursery.start_soon(self._enter, entry, name=instance_id)
         entry.acts.append(act)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so many instances are on their way in that a trigger that can wait had better (``wait_for_room``)."""
+        return self._entering >= MAX_ENTERING
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer instances are on their way in."""
+        while self.is_crowded:
+            self._room = trio.Event()
+            await self._room.wait()
+
+    def _has_entered(self) -> None:
+        self._entering -= 1
+        self._room.set()
 
     def retry(self, instance_id: str, act: Act) -> None:
         """An operator has an instance loaded again that was set aside."""
@@ -160,7 +183,8 @@ class Residents:
         self._entries[entry.instance_id] = host
         for act in entry.acts:
             host.post(act)
-        self._shell.nursery.start_soon(host.run, name=entry.instance_id)
+        self._has_entered()
+        await host.run()
 
     async def _is_quarantined(self, entry: Entering, loaded: Loaded) -> bool:
         """Whether it failed so often that only an operator may have it tried again (``entry.by_operator``)."""
@@ -192,6 +216,7 @@ class Residents:
         recorder.loaded(state, version=head.record_version, pieces=loaded.pieces, failed=bool(head.failures))
         host = Host(self._shell, program, state, recorder)
         if loaded.abandoned:
+            self._report.add("resumed", head.instance_id)
             host.post(Act(Reentered()))
         else:
             host.begin(running_steps(state))
@@ -241,6 +266,7 @@ class Residents:
 
     def _turn_away(self, entry: Entering, error: Exception) -> None:
         self._entries.pop(entry.instance_id, None)
+        self._has_entered()
         for act in entry.acts:
             _refuse(act, error)
         self._check_empty()

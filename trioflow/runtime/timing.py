@@ -27,8 +27,6 @@ LONGEST_SLEEP = 30.0
 """Seconds: the store is looked at this often, whatever the heap says."""
 AFTER_AN_ERROR = 1.0
 """Seconds until a store that did not answer is asked again."""
-MAX_ENTERING = 200
-"""Instances of a window of due timers that may be on their way in; the next window waits for them."""
 
 
 class Timers:
@@ -60,16 +58,16 @@ class Timers:
 
     async def run(self) -> None:
         """Fire what is due, for ever; a store that does not answer is asked again."""
-        looked = -math.inf
+        look_at = -math.inf
         while True:
-            if trio.current_time() - looked >= LONGEST_SLEEP:
-                looked = trio.current_time()
+            if trio.current_time() >= look_at:
+                look_at = trio.current_time() + LONGEST_SLEEP
                 self._cursor = None
                 await self._fill()
             elif self._unread and self._until(self._horizon) <= 0:
                 await self._fill()
-            self._fire()
-            await self._sleep(looked + LONGEST_SLEEP)
+            await self._fire()
+            await self._sleep(look_at)
 
     async def _fill(self) -> None:
         """Read on: all that is due before the longest sleep is over, but not more than a window ahead of its time."""
@@ -82,22 +80,11 @@ class Timers:
                 if self._until(rows[-1].due) > 0:
                     self._horizon, self._unread = rows[-1].due, True
                     return
-                await self._let_enter(rows)
+                await self._fire()
             self._push_all(rows)
         except StoreError as error:
             LOGGER.error("the store does not tell its timers (%s); asking again", error)
             self._horizon, self._unread = self._shell.store.now() + timedelta(seconds=AFTER_AN_ERROR), True
-
-    async def _let_enter(self, rows: Sequence[TimerRow]) -> None:
-        """Fire a whole window that is due, and wait until most of its instances are in memory, or gone again."""
-        self._fire()
-        residents = self._shell.residents
-        while (
-            sum(residents.holds(row.instance_id) and residents.host(row.instance_id) is None for row in rows)
-            > MAX_ENTERING
-        ):
-            await trio.sleep(0.01)
-            self._fire()
 
     def _push_all(self, rows: Sequence[TimerRow]) -> None:
         for row in rows:
@@ -113,13 +100,17 @@ class Timers:
             if self._heap[0] is entry:
                 self._wake.set()
 
-    def _fire(self) -> None:
-        now = self._shell.store.now()
-        while self._heap and self._heap[0][0] <= now:
+    async def _fire(self) -> None:
+        """Bring what is due, in the order of its time; not more at once than can be on their way in."""
+        residents = self._shell.residents
+        while self._heap and self._until(self._heap[0][0]) <= 0:
+            if residents.is_crowded:
+                await residents.wait_for_room()
+                continue
             entry = heapq.heappop(self._heap)
             self._queued.discard(entry)
             due, instance_id, wait_id = entry
-            self._shell.residents.deliver(instance_id, Act(TimerDue(wait_id, due)))
+            residents.deliver(instance_id, Act(TimerDue(wait_id, due)))
 
     async def _sleep(self, at_most_until: float) -> None:
         seconds = at_most_until - trio.current_time()

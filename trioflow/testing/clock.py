@@ -21,7 +21,9 @@ class VirtualClock:
     somebody still works, and would let the time of a commit be thirty virtual seconds.
     """
 
-    def __init__(self, mock_clock: MockClock | None = None, *, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+    def __init__(
+        self, mock_clock: MockClock | None = None, *, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    ) -> None:
         self._mock = mock_clock
         self._start = start
         self._origin: float | None = None

@@ -26,8 +26,8 @@ KILLED_IN = "charge-card"
 
 SECONDS: Mapping[str, float] = {
     "reserve-stock": 0.4,
-    "charge-card": 1.5,
-    "pack": 0.5,
+    "charge-card": 2.0,
+    "pack": 0.4,
     "print-label": 0.3,
     "close-order": 0.3,
 }

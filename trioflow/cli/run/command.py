@@ -72,7 +72,7 @@ def run(
     no_prompt: bool,
     as_json: bool,
 ) -> None:
-    r"""Run a process of the BPMN file FILE to its end, and show what happens.
+    """Run a process of the BPMN file FILE to its end, and show what happens.
 
     What it needs from outside (outputs of user tasks, messages, outputs of service tasks without a handler) comes from
     the answers file, else from the prompt:
@@ -87,7 +87,7 @@ def run(
     an answers file, or at a terminal.
 
     Exit status: 0 it has ended, 1 it failed or cannot go on, 2 wrong use (nothing was started), 130 interrupted.
-    """
+    """  # noqa: D301 - for click a backspace marks a paragraph that is not wrapped
     content, programs = _read_model(file)
     program = _chosen(programs, key, file)
     answers = Answers() if answers_file is None else read_answers(answers_file)
