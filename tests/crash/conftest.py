@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -14,6 +16,19 @@ from tests.crash.support import Chronicled, ChronicledMemory, ChronicledSQLite
 from tests.runtime.support import living_tasks
 from trioflow.testing import VirtualClock
 
+FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run every async test of this folder under a clock that jumps; first, because pytest-trio's own mark is there too."""
+    for item in items:
+        if item.path.is_relative_to(FOLDER) and inspect.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.trio(run=_in_virtual_time), append=False)
+
+
+def _in_virtual_time(function: Callable[[], Awaitable[Any]], **options: Any) -> Any:
+    return trio.run(function, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
+
 
 @pytest.fixture(autouse=True)
 def nothing_left(no_leaked_threads: None) -> Iterator[None]:
@@ -22,10 +37,11 @@ def nothing_left(no_leaked_threads: None) -> Iterator[None]:
 
 
 @pytest.fixture
-async def clock(autojump_clock: MockClock) -> AsyncIterator[VirtualClock]:
+async def clock() -> AsyncIterator[VirtualClock]:
     """Virtual time that jumps when every task waits; afterwards no task of the test's is left."""
+    assert isinstance(trio.lowlevel.current_clock(), MockClock)
     before = living_tasks()
-    yield VirtualClock(autojump_clock)
+    yield VirtualClock()
     await trio.testing.wait_all_tasks_blocked()
     left = sorted(task.name for task in living_tasks() - before)
     assert not left, f"the test left tasks: {', '.join(left)}"

@@ -318,7 +318,7 @@ def _script_handlers(world: World) -> trioflow.Handlers:
 
 def _terminate() -> Definitions:
     built = ProcessBuilder("terminate")
-    split = built.start("s").parallel("split")
+    split = built.start("s").service("first").parallel("split")
     split.service("long").service("never").end("e")
     split.service("short").end("stop", on=terminate())
     return built.build()
@@ -335,7 +335,7 @@ def _terminate_handlers(world: World) -> trioflow.Handlers:
             with trio.move_on_after(0.2, shield=True):
                 await trio.sleep(0.1)
 
-    handlers = _plain("short", "never")(world)
+    handlers = _plain("first", "short", "never")(world)
     handlers.task("long", long)
     return handlers
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any
 
+import pytest
 import trio
 from attrs import define, field
 
 import trioflow
-from tests.crash.scenarios import Ran, Scenario, World
+from tests.crash.scenarios import Scenario, World
 from tests.machine.support import differences
 from trioflow import Outcome
 from trioflow.checkpoint.documents import Documents
@@ -28,21 +29,39 @@ from trioflow.runtime.definitions import Programs
 from trioflow.runtime.host import Host
 from trioflow.runtime.work import Work
 from trioflow.stores.memory import MemoryStore
-from trioflow.stores.port import Answer, CommitAnswer, InstanceFilter, Owner, Store
+from trioflow.stores.port import Answer, CommitAnswer, InstanceFilter, Owner, Store, TaskFilter
 from trioflow.stores.sqlite import SQLiteStore
 from trioflow.testing import VirtualClock
 from trioflow.testing.crash import CrashingStore, CrashPoint, SimulatedCrash, run_until_crash
 from trioflow.values import ValueCodec
 
-__all__ = ["Chronicle", "ChronicledMemory", "ChronicledSQLite", "History", "Plan", "live_keys", "play", "prove"]
+__all__ = [
+    "Chronicled",
+    "ChronicledMemory",
+    "ChronicledSQLite",
+    "History",
+    "Plan",
+    "live_keys",
+    "play",
+    "prove",
+    "prove_folds",
+    "resent",
+]
 
-Plan = tuple[int, CrashPoint] | None
-"""At which commit of a life something goes wrong, and what; None: nothing."""
+Plan = tuple[int, CrashPoint] | float | None
+"""At which commit of a life something goes wrong, and what; or after how many seconds it dies; None: nothing happens."""
 
 DOWNTIME = 600.0
 """Virtual seconds from a crash to the next life: long enough that a deadline which began anew would be seen."""
 PUNCTUAL = timedelta(seconds=1)
 EVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+
+@cache
+def documents() -> Documents:
+    """The reader of pieces: it takes a while to make, and there are thousands of runs."""
+    return Documents(ValueCodec())
 
 
 # ------------------------------------------------------------------ what reached the store
@@ -52,39 +71,39 @@ EVER = datetime(9999, 1, 1, tzinfo=UTC)
 class Chronicle:
     """All that was committed over the lives of one run, as the store took it.
 
-    ``proven`` counts the captures whose fold was compared with the live state; ``tails`` those of them that were not a
-    base.  ``due`` and ``fired``: of each timer its deadline, and the instance's time when it was gone.
+    ``sent`` are the commits that were stored, in order, repetitions included.  ``proven``: the captures whose fold was
+    compared with the live state, by commit id; ``tails`` counts those of them that were not a base.  ``due`` and ``fired``:
+    of each timer its deadline, and the instance's time when it was gone.
     """
 
-    documents: Documents = field(factory=lambda: Documents(ValueCodec()))
     slots: dict[str, dict[int, bytes]] = field(factory=dict)
     sent: list[tuple[Item, ...]] = field(factory=list)
-    answers: list[CommitAnswer] = field(factory=list)
     due: dict[tuple[str, int], datetime] = field(factory=dict)
     fired: dict[tuple[str, int], datetime] = field(factory=dict)
-    proven: int = 0
+    proven: set[str] = field(factory=set)
+    last: dict[str, str] = field(factory=dict)
     tails: int = 0
 
     def prove_fold(self, host: Host, item: Item) -> None:
         """What is stored, and this item over it, folds to the state that the host has at this moment."""
         assert item.piece is not None
         slots = _written(self.slots.get(item.instance_id, {}), item)
-        folded = self.documents.fold(tuple(slots.values()), instance_id=item.instance_id)
+        folded = documents().fold(tuple(slots.values()), instance_id=item.instance_id)
         derive(host.program, folded)
         assert differences(host.state, folded) == []
         assert violations(host.program, folded) == []
-        self.proven += 1
+        self.proven.add(item.commit_id)
         self.tails += item.slot > 0
 
     def keep(self, batch: Sequence[Item], answer: CommitAnswer) -> None:
-        """A commit was stored: its pieces, and its timers."""
+        """A commit was stored: its pieces, and its timers; what is sent again must be told the same."""
         self.sent.append(tuple(batch))
-        self.answers.append(answer)
         for item, outcome in zip(batch, answer.outcomes, strict=True):
             assert outcome.answer is Answer.STORED, outcome
-            if item.piece is not None:
+            if self.last.get(item.instance_id) != item.commit_id:
+                self.last[item.instance_id] = item.commit_id
                 self.slots[item.instance_id] = _written(self.slots.get(item.instance_id, {}), item)
-            self._keep_timers(item)
+                self._keep_timers(item)
 
     def _keep_timers(self, item: Item) -> None:
         for row in item.upserts:
@@ -149,15 +168,14 @@ Chronicled = ChronicledMemory | ChronicledSQLite
 async def live_keys(reader: Store, *, group: str = "main") -> set[str]:
     """Return the idempotency keys of all steps that the store holds as begun and not completed."""
     keys: set[str] = set()
-    codec = ValueCodec()
-    documents = Documents(codec)
+    codec = documents().codec
     async with reader:
         await reader.open_reader(group=group)
         programs = Programs(reader, Languages.default(), codec)
         for head in await reader.instances(InstanceFilter(), limit=1_000):
             loaded = await reader.load(head.instance_id)
             assert loaded is not None
-            state = documents.fold(loaded.pieces, instance_id=head.instance_id)
+            state = documents().fold(loaded.pieces, instance_id=head.instance_id)
             program = await programs.version(head.process_key, head.version)
             derive(program, state)
             handled = {node.id for node in program.nodes.values() if isinstance(node.behaviour, HandlerTask)}
@@ -223,7 +241,7 @@ async def play(scenario: Scenario, store: Chronicled, clock: VirtualClock, *plan
 
 async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan: Plan) -> bool:
     """One life; False: it ended with a crash."""
-    at, point = plan if plan is not None else (None, CrashPoint.BEFORE_COMMIT)
+    at, point = plan if isinstance(plan, tuple) else (None, CrashPoint.BEFORE_COMMIT)
     store = CrashingStore(history.store, at=at, point=point)
     world = history.world
     handlers = store.guarded(scenario.handlers(world))
@@ -235,14 +253,23 @@ async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan:
             ) as engine:
                 return await scenario.drive(engine, world)
 
-    try:
-        history.outcomes = await run_until_crash(store, life)
-    except SimulatedCrash:
-        history.reached += 1
-        return False
+    async with trio.open_nursery() as nursery:
+        if isinstance(plan, float):
+            nursery.start_soon(_crash_after, store, plan)
+        try:
+            history.outcomes = await run_until_crash(store, life)
+        except SimulatedCrash:
+            history.reached += 1
+            return False
+        nursery.cancel_scope.cancel()
     history.reached += at is not None and store.commits >= at
     history.commits = store.commits
     return True
+
+
+async def _crash_after(store: CrashingStore, seconds: float) -> None:
+    await trio.sleep(seconds)
+    store.crash()
 
 
 # ------------------------------------------------------------------ what must hold
@@ -250,6 +277,8 @@ async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan:
 
 async def prove(scenario: Scenario, history: History, undisturbed: History) -> None:
     """The run came to the same end, did no less and no completed step again, and left nothing behind."""
+    chronicle = history.store.chronicle
+    assert chronicle.proven >= {item.commit_id for batch in chronicle.sent for item in batch}
     assert history.outcomes == undisturbed.outcomes
     assert history.runs.keys() == undisturbed.runs.keys()
     _prove_no_repetition(history)
@@ -266,13 +295,19 @@ def _prove_no_repetition(history: History) -> None:
         assert before & after <= live, f"completed, and run again after crash {number}: {before & after - live}"
 
 
+def resent(history: History) -> bool:
+    """Whether some commit was sent a second time, next after the first and just the same."""
+    sent = history.store.chronicle.sent
+    return any(first == second for first, second in zip(sent, sent[1:], strict=False))
+
+
 def _prove_timers(history: History) -> None:
-    """Each timer fires at its recorded deadline, or when the engine lives again (a moved one fails in ``keep``)."""
+    """Each timer fires at its recorded deadline, or as soon as an engine lives again (a moved one fails in ``keep``)."""
     chronicle = history.store.chronicle
     assert chronicle.fired.keys() == chronicle.due.keys()
     for timer, due in chronicle.due.items():
-        wanted = next((until for since, until in history.down if since <= due <= until), due)
-        assert due <= chronicle.fired[timer] <= wanted + PUNCTUAL
+        moments = [due, *(until for _, until in history.down if until > due)]
+        assert any(moment <= chronicle.fired[timer] <= moment + PUNCTUAL for moment in moments)
 
 
 async def _prove_nothing_left(scenario: Scenario, history: History) -> None:
@@ -294,17 +329,15 @@ async def _prove_nothing_left(scenario: Scenario, history: History) -> None:
 
 
 async def _prove_nobody_waits(scenario: Scenario, store: Store) -> None:
-    from trioflow.stores.port import TaskFilter
-
     assert await store.tasks(TaskFilter()) == ()
-    documents = Documents(ValueCodec())
+    write = documents().write_value
     for name, key in scenario.messages:
-        text = None if key is None else documents.write_value(key).decode()
-        sent = await store.send(Message(name=name, payload=documents.write_value(None), key=text, business_key="17"))
+        text = None if key is None else write(key).decode()
+        sent = await store.send(Message(name=name, payload=write(None), key=text, business_key="17"))
         assert sent.state == "buffered", f"somebody waits for {name!r} still"
 
 
-def prove_folds(monkeypatch: Any) -> None:
+def prove_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on every capture of every host proves that what is stored folds to the live state."""
     capture = Host.capture
 
@@ -320,7 +353,3 @@ def prove_folds(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(Host, "capture", proving)
 
-
-def key_of(run: Ran) -> str:
-    """The key of a run."""
-    return run.key

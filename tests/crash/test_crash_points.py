@@ -1,4 +1,9 @@
-"""Every crash point of every scenario: the process dies at each of its commits, and the next one goes on."""
+"""Every crash point of every scenario: the process dies at each of its commits, and the next one goes on.
+
+What ``prove`` proves of every run: the same outcome as undisturbed, every step at least once and under one key, no completed
+step again, no deadline moved, nothing left in the wait index, pins and counts right; and of every commit in it
+that what is stored folds to the live state.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +13,73 @@ from itertools import count
 import pytest
 
 from tests.crash.scenarios import SCENARIOS, Scenario
-from tests.crash.support import Chronicled, play, prove, prove_folds
+from tests.crash.support import Chronicled, play, prove, prove_folds, resent
 from trioflow.testing import VirtualClock
 from trioflow.testing.crash import CrashPoint
 
 NewStore = Callable[[], Chronicled]
+Record = Callable[[str, object], None]
+
+TWICE = ("inner", "people", "messages", "timer", "retried")
+"""Those that crash twice in a run."""
+AFTER_SECONDS = (0.35, 0.8, 1.2, 1.9, 2.6, 700.0)
+"""When they crash between two commits: while steps run, while somebody waits."""
+
+
+@pytest.fixture(autouse=True)
+def every_capture_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each capture of the tests of this module folds to the live state."""
+    prove_folds(monkeypatch)
+
+
+each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 
 
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.value.replace(" ", "-"))
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@each_scenario
 async def test_at_every_commit(
-    scenario: Scenario,
-    point: CrashPoint,
-    new_store: NewStore,
-    clock: VirtualClock,
-    monkeypatch: pytest.MonkeyPatch,
-    record_property: Callable[[str, object], None],
+    scenario: Scenario, point: CrashPoint, new_store: NewStore, clock: VirtualClock, record_property: Record
 ) -> None:
-    """Whichever commit it is that something happens to, the run ends as the undisturbed one, with no completed step repeated."""
-    prove_folds(monkeypatch)
+    """Whichever commit it is that something happens to, the run ends as the undisturbed one."""
     undisturbed = await play(scenario, new_store(), clock)
     await prove(scenario, undisturbed, undisturbed)
     for number in count(1):
         history = await play(scenario, new_store(), clock, (number, point))
         await prove(scenario, history, undisturbed)
-        if point is CrashPoint.ACKNOWLEDGEMENT_LOST:
-            assert history.runs == undisturbed.runs
         if not history.reached:
             break
+        if point is CrashPoint.ACKNOWLEDGEMENT_LOST:
+            assert history.runs == undisturbed.runs
+            assert resent(history)
     record_property("crash_points", number - 1)
     assert number > 3
+
+
+@pytest.mark.parametrize("name", TWICE)
+async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, record_property: Record) -> None:
+    """A second crash, at the first or second commit of the recovery from the first one, changes nothing either."""
+    (scenario,) = [each for each in SCENARIOS if each.name == name]
+    undisturbed = await play(scenario, new_store(), clock)
+    reached = 0
+    for number in range(1, undisturbed.commits + 1):
+        plans = (number, CrashPoint.AFTER_COMMIT), (1 + number % 2, CrashPoint.BEFORE_COMMIT)
+        history = await play(scenario, new_store(), clock, *plans)
+        await prove(scenario, history, undisturbed)
+        reached += history.reached
+    record_property("crash_points", reached)
+    assert reached > undisturbed.commits
+
+
+@each_scenario
+async def test_between_commits(
+    scenario: Scenario, new_store: NewStore, clock: VirtualClock, record_property: Record
+) -> None:
+    """A crash at any other moment repeats what was running then, and nothing else."""
+    undisturbed = await play(scenario, new_store(), clock)
+    reached = 0
+    for seconds in AFTER_SECONDS:
+        history = await play(scenario, new_store(), clock, seconds)
+        await prove(scenario, history, undisturbed)
+        reached += history.reached
+    record_property("crash_points", reached)
+    assert reached

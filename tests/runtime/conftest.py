@@ -21,6 +21,8 @@ from trioflow.testing import VirtualClock
 
 _HAS_SQLITE = find_spec("trioflow.stores.sqlite._store") is not None
 FOLDER = Path(__file__).parent
+LONGEST_TEST = 4e6
+"""Virtual seconds, some more than the forty days that the longest test lets pass: what waits for ever fails then."""
 KINDS = ["volatile", "recording", *(["sqlite"] if _HAS_SQLITE else [])]
 DURABLE = KINDS[1:]
 
@@ -33,7 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _in_virtual_time(function: Callable[[], Awaitable[Any]], **options: Any) -> Any:
-    return trio.run(function, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
+    async def bounded() -> Any:
+        with trio.fail_after(LONGEST_TEST):
+            return await function()
+
+    return trio.run(bounded, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
 
 
 @pytest.fixture(autouse=True)

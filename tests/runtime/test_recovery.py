@@ -432,6 +432,28 @@ async def test_bug_in_a_delivery(memory: MemoryStore, clock: VirtualClock, monke
         assert (await engine.instance(instance.id).wait()).variables == {"n": 1}
 
 
+async def test_bug_in_every_delivery(memory: MemoryStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that the engine cannot apply is tried five times, not once a second for ever, and is kept."""
+    calls: list[int] = []
+
+    def broken(*args: Any) -> None:
+        calls.append(1)
+        _broken()
+
+    monkeypatch.setattr(MessageCatch, "message_arrived", broken)
+    async with opened(memory, clock, receiving()) as engine:
+        instance = await engine.start("receiver")
+        await parked(engine)
+        await engine.send_message("paid", payload={"n": 1})
+        await trio.sleep(4_000)
+        assert len(calls) == 1 + 5, "its sender's own act, and five that count"
+        (head,) = await engine.instances(not_resumed=True)
+        assert (head.failures, head.retry_at) == (5, None)
+        monkeypatch.undo()
+        await engine.incidents.load_again(instance.id)
+        assert (await instance.wait()).variables == {"n": 1}
+
+
 async def test_the_engines_own_bug(memory: MemoryStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug in the engine outside any instance leaves ``open_engine``, unwrapped: it does not go on as if nothing
     were.

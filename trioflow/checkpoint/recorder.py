@@ -68,6 +68,7 @@ class Recorder:
         release: bool = False,
         with_piece: bool = True,
         resume: bool = False,
+        idle: bool = False,
     ) -> Item:
         """Capture: everything touched since the last item, marked as taken.
 
@@ -99,6 +100,7 @@ class Recorder:
             consumed=consumed,
             declined=declined,
             release=release,
+            idle=idle,
         )
         self.version += 1
         return item

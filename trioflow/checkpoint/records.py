@@ -169,6 +169,7 @@ class Item:
     ``deleted``: (kind, wait id) of index rows that are gone.
     ``consumed``/``declined``: delivery ids; a declined message is unassigned and matched again, in its place.
     ``release``: give the ownership up in the same commit.
+    ``idle``: nothing was applied since the instance was loaded; then what is noted of failures stays noted.
     """
 
     instance_id: str
@@ -186,6 +187,7 @@ class Item:
     consumed: tuple[int, ...] = ()
     declined: tuple[int, ...] = ()
     release: bool = False
+    idle: bool = False
 
 
 # ------------------------------------------------------------------ definitions and messages

@@ -28,7 +28,7 @@ from trioflow.machine.events import Start
 from trioflow.machine.program import Program
 from trioflow.machine.state import Identity
 from trioflow.model.digest import DIGEST_ALGORITHM
-from trioflow.runtime.acts import Act, Reply, engine_closed
+from trioflow.runtime.acts import Act, Reply
 from trioflow.runtime.closed_store import closed_store
 from trioflow.runtime.committer import Committer
 from trioflow.runtime.definitions import Deployed, Programs, Source
@@ -479,8 +479,7 @@ async def _shut_down(shell: Shell, grace: float) -> None:
     with trio.move_on_after(max(grace, 1.0)):
         await shell.residents.closed()
         await shell.committer.drained()
-    for host in shell.residents.hosts():
-        host.lose(engine_closed(host.instance_id))  # the store does not answer: whoever waits for it is told
+    shell.residents.give_up()
     shell.observers.close()
     shell.watchers.release_all()
 

@@ -74,6 +74,8 @@ class Host:
     nursery: trio.Nursery | None = field(init=False, default=None)
     is_lost: bool = field(init=False, default=False)
     reload: bool = field(init=False, default=False)
+    forgiven: bool = field(init=False, default=False)
+    """An operator had it loaded again: what was noted of failures is forgotten, even if nothing is applied."""
     seq: int = field(init=False, default=0)
     stored: int = field(init=False, default=0)
     _captured: int = field(init=False, default=0)
@@ -296,6 +298,8 @@ class Host:
     # -------------------------------------------------------------- what a transition leads to
 
     def _absorb(self, transition: Transition) -> None:
+        if not (transition.facts or transition.effects or transition.declined):
+            return  # an event that was not wanted: nothing has happened
         self.seq += 1
         if transition.consumed or transition.declined:
             self._consumed += tuple(transition.consumed)
@@ -427,6 +431,7 @@ class Host:
             release=release,
             with_piece=with_piece,
             resume=release and self.state.is_executing,
+            idle=self.seq == 0 and not self.forgiven,
         )
 
     def committed(self, item: Item, outcome: Outcome) -> None:

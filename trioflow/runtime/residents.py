@@ -181,6 +181,7 @@ class Residents:
             await self._not_loaded(entry, loaded, error)
             return
         self._entries[entry.instance_id] = host
+        host.forgiven = entry.by_operator
         for act in entry.acts:
             host.post(act)
         self._has_entered()
@@ -306,6 +307,15 @@ class Residents:
         while self._entries:
             self._empty = trio.Event()
             await self._empty.wait()
+
+    def give_up(self) -> None:
+        """The store does not answer at the end of a shutdown: whoever waits for it is told."""
+        for entry in list(self._entries.values()):
+            error = engine_closed(entry.instance_id)
+            if isinstance(entry, Host):
+                entry.lose(error)
+            else:
+                self._turn_away(entry, error)
 
     def hosts(self) -> list[Host]:
         """All hosts, as they are now."""

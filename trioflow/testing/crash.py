@@ -301,4 +301,4 @@ async def run_until_crash(store: CrashingStore, life: Callable[[], Awaitable[T]]
         result = await life()
         if not store.has_crashed:
             return result
-    raise SimulatedCrash(f"the program died at commit {store.at} ({store.point.value})")
+    raise SimulatedCrash(f"the program died; it had begun {store.commits} commits")

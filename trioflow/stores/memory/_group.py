@@ -131,8 +131,9 @@ class Group:
         row.reason = item.reason
         if item.status is not row.status:
             self._set_status(row, item.status)
-        if row.trouble is not None or row.has_incidents is not item.has_incidents:
-            self._set_trouble(row, None, has_incidents=item.has_incidents)
+        trouble = row.trouble if item.idle else None
+        if row.trouble is not trouble or row.has_incidents is not item.has_incidents:
+            self._set_trouble(row, trouble, has_incidents=item.has_incidents)
         if item.piece is not None:
             row.put_piece(item.slot, item.piece)
         for kind, wait_id in item.deleted:

@@ -28,7 +28,8 @@ UNFIT: Final = (
 _TERMINAL: Final = frozenset(str(status) for status in TERMINAL)
 
 _HEADS: Final = """
-SELECT instance_id, root_id, process_key, version, status, record_version, commit_id, owner, incarnation
+SELECT instance_id, root_id, process_key, version, status, record_version, commit_id, owner, incarnation,
+    failures <> 0 OR drift <> ''
 FROM trioflow_instances WHERE group_id = ? AND instance_id IN (SELECT value FROM json_each(?))
 """
 
@@ -39,12 +40,17 @@ INSERT INTO trioflow_instances (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
 """
 
-# A commit proves that the instance was loaded: what was noted of failures and drift goes.
+# A commit of something that was applied proves that the instance can be loaded: what was noted of trouble goes.
 _UPDATE: Final = """
 UPDATE trioflow_instances SET
     status = ?, updated = ?, reason = ?, has_incidents = ?, record_version = ?, commit_id = ?,
-    owner = ?, incarnation = ?, drift = '', failures = 0, failure = '', retry_at = NULL
+    owner = ?, incarnation = ?
 WHERE group_id = ? AND instance_id = ?
+"""
+
+_CLEAR_TROUBLE: Final = """
+UPDATE trioflow_instances SET drift = '', failures = 0, failure = '', retry_at = NULL
+WHERE group_id = ? AND instance_id = ? AND (failures <> 0 OR drift <> '')
 """
 
 _RELEASE: Final = "UPDATE trioflow_instances SET owner = NULL, incarnation = 0 WHERE group_id = ? AND instance_id = ?"
@@ -85,6 +91,7 @@ class _Head:
     commit_id: str
     owner: str | None
     incarnation: int
+    troubled: int = 0
 
     def is_owned_by(self, owner: Owner) -> bool:
         """Whether this root is held by that incarnation."""
@@ -267,6 +274,7 @@ class _Wave:
         inserts: list[tuple[Any, ...]] = []
         updates: list[tuple[Any, ...]] = []
         releases: list[tuple[int, str]] = []
+        proven: list[tuple[int, str]] = []
         for item, old in zip(items, before, strict=True):
             head = self._heads[item.instance_id]
             owned = (head.owner, head.incarnation)
@@ -277,10 +285,13 @@ class _Wave:
             else:
                 key = (self._group, item.instance_id)
                 updates.append((*state, head.record_version, item.commit_id, *owned, *key))
+                if old.troubled and not item.idle:
+                    proven.append(key)
             if item.release and head.root_id != head.instance_id:
                 releases.append((self._group, head.root_id))
         self._db.executemany(_INSERT, inserts)
         self._db.executemany(_UPDATE, updates)
+        self._db.executemany(_CLEAR_TROUBLE, proven)
         self._db.executemany(_RELEASE, releases)
 
     def _write_pieces(self, items: Sequence[Item], before: Sequence[_Head | None]) -> None:
