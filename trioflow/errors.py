@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = [
     "BpmnError",
+    "CorruptRecord",
     "DefinitionNotFound",
     "DefinitionRefused",
     "EngineBug",
@@ -32,7 +33,6 @@ __all__ = [
     "TaskNotAvailable",
     "TrioflowError",
     "UnstorableValue",
-    "CorruptRecord",
 ]
 
 

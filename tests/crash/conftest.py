@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run every async test of this folder under a clock that jumps; first, because pytest-trio's own mark is there too."""
+    """Run every async test of this folder under a clock that jumps; first, for pytest-trio's own mark is there too."""
     for item in items:
         if item.path.is_relative_to(FOLDER) and inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.trio(run=_in_virtual_time), append=False)

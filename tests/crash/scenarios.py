@@ -330,7 +330,7 @@ def _terminate_handlers(world: World) -> trioflow.Handlers:
     async def long(work: Work) -> None:
         world.note(work)
         try:
-            await trio.sleep(1e6)
+            await trio.sleep_forever()
         finally:
             with trio.move_on_after(0.2, shield=True):
                 await trio.sleep(0.1)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import trio
-from attrs import define, field
+from attrs import define, field, frozen
 
 import trioflow
 from tests.crash.scenarios import Scenario, World
 from tests.machine.support import differences
-from trioflow import Outcome
+from trioflow import Engine, Outcome
 from trioflow.checkpoint.documents import Documents
 from trioflow.checkpoint.recorder import RESUME
 from trioflow.checkpoint.records import Item, Message, TimerRow
+from trioflow.errors import StoreError
 from trioflow.expressions import Languages
 from trioflow.facts import Status
 from trioflow.machine.behaviours.tasks import HandlerTask
@@ -48,14 +52,23 @@ __all__ = [
     "resent",
 ]
 
-Plan = tuple[int, CrashPoint] | float | None
-"""At which commit of a life something goes wrong, and what; or after how many seconds it dies; None: nothing happens."""
+
+@frozen
+class Plan:
+    """What happens in one life of the engine: something at its ``at``-th operation, or its death after ``seconds``."""
+
+    at: int | None = None
+    point: CrashPoint = CrashPoint.BEFORE_COMMIT
+    operation: Literal["commit", "claim", "send"] = "commit"
+    seconds: float = math.inf
+
+
+UNDISTURBED = Plan()
 
 DOWNTIME = 600.0
 """Virtual seconds from a crash to the next life: long enough that a deadline which began anew would be seen."""
 PUNCTUAL = timedelta(seconds=1)
 EVER = datetime(9999, 1, 1, tzinfo=UTC)
-
 
 
 @cache
@@ -72,8 +85,8 @@ class Chronicle:
     """All that was committed over the lives of one run, as the store took it.
 
     ``sent`` are the commits that were stored, in order, repetitions included.  ``proven``: the captures whose fold was
-    compared with the live state, by commit id; ``tails`` counts those of them that were not a base.  ``due`` and ``fired``:
-    of each timer its deadline, and the instance's time when it was gone.
+    compared with the live state, by commit id; ``tails`` counts those of them that were not a base.  ``due`` and
+    ``fired``: of each timer its deadline, and the instance's time when it was gone.
     """
 
     slots: dict[str, dict[int, bytes]] = field(factory=dict)
@@ -228,7 +241,7 @@ class History:
 async def play(scenario: Scenario, store: Chronicled, clock: VirtualClock, *plans: Plan) -> History:
     """Run a scenario to its end; each life but the last one has its plan."""
     history = History(World(), store)
-    for plan in (*plans, None):
+    for plan in (*plans, UNDISTURBED):
         if await _live(scenario, history, clock, plan):
             return history
         history.live.append(await live_keys(store.reader()))
@@ -241,8 +254,7 @@ async def play(scenario: Scenario, store: Chronicled, clock: VirtualClock, *plan
 
 async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan: Plan) -> bool:
     """One life; False: it ended with a crash."""
-    at, point = plan if isinstance(plan, tuple) else (None, CrashPoint.BEFORE_COMMIT)
-    store = CrashingStore(history.store, at=at, point=point)
+    store = CrashingStore(history.store, at=plan.at, point=plan.point, operation=plan.operation)
     world = history.world
     handlers = store.guarded(scenario.handlers(world))
 
@@ -251,20 +263,29 @@ async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan:
             async with trioflow.open_engine(
                 store, handlers=handlers, deploy=[scenario.model()], clock=clock, grace=0
             ) as engine:
-                return await scenario.drive(engine, world)
+                return await _persistently(scenario, engine, world)
 
     async with trio.open_nursery() as nursery:
-        if isinstance(plan, float):
-            nursery.start_soon(_crash_after, store, plan)
+        nursery.start_soon(_crash_after, store, plan.seconds)
         try:
             history.outcomes = await run_until_crash(store, life)
         except SimulatedCrash:
             history.reached += 1
             return False
-        nursery.cancel_scope.cancel()
-    history.reached += at is not None and store.commits >= at
+        finally:
+            nursery.cancel_scope.cancel()
+    history.reached += store.reached
     history.commits = store.commits
     return True
+
+
+async def _persistently(scenario: Scenario, engine: Engine, world: World) -> tuple[Outcome, ...]:
+    """A caller whose act the store could not take does it again."""
+    while True:
+        try:
+            return await scenario.drive(engine, world)
+        except StoreError:
+            await trio.sleep(1)
 
 
 async def _crash_after(store: CrashingStore, seconds: float) -> None:
@@ -298,11 +319,11 @@ def _prove_no_repetition(history: History) -> None:
 def resent(history: History) -> bool:
     """Whether some commit was sent a second time, next after the first and just the same."""
     sent = history.store.chronicle.sent
-    return any(first == second for first, second in zip(sent, sent[1:], strict=False))
+    return any(first == second for first, second in pairwise(sent))
 
 
 def _prove_timers(history: History) -> None:
-    """Each timer fires at its recorded deadline, or as soon as an engine lives again (a moved one fails in ``keep``)."""
+    """Each timer fires at its recorded deadline, or as soon as an engine lives again (``keep`` sees a moved one)."""
     chronicle = history.store.chronicle
     assert chronicle.fired.keys() == chronicle.due.keys()
     for timer, due in chronicle.due.items():
@@ -352,4 +373,3 @@ def prove_folds(monkeypatch: pytest.MonkeyPatch) -> None:
         return item
 
     monkeypatch.setattr(Host, "capture", proving)
-

@@ -1,19 +1,20 @@
 """Every crash point of every scenario: the process dies at each of its commits, and the next one goes on.
 
-What ``prove`` proves of every run: the same outcome as undisturbed, every step at least once and under one key, no completed
-step again, no deadline moved, nothing left in the wait index, pins and counts right; and of every commit in it
-that what is stored folds to the live state.
+What ``prove`` proves of every run: the same outcome as undisturbed, every step at least once and under one key, no
+completed step again, no deadline moved, nothing left in the wait index, pins and counts right; and of every commit in
+it that what is stored folds to the live state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import Literal
 
 import pytest
 
 from tests.crash.scenarios import SCENARIOS, Scenario
-from tests.crash.support import Chronicled, play, prove, prove_folds, resent
+from tests.crash.support import Chronicled, Plan, play, prove, prove_folds, resent
 from trioflow.testing import VirtualClock
 from trioflow.testing.crash import CrashPoint
 
@@ -22,6 +23,14 @@ Record = Callable[[str, object], None]
 
 TWICE = ("inner", "people", "messages", "timer", "retried")
 """Those that crash twice in a run."""
+OTHER_WRITES = (
+    ("send", "messages"),
+    ("claim", "messages"),
+    ("claim", "timer"),
+    ("claim", "people"),
+    ("claim", "retry"),
+)
+"""Those that crash where an instance is claimed for a trigger, or a message is stored."""
 AFTER_SECONDS = (0.35, 0.8, 1.2, 1.9, 2.6, 700.0)
 """When they crash between two commits: while steps run, while somebody waits."""
 
@@ -44,7 +53,7 @@ async def test_at_every_commit(
     undisturbed = await play(scenario, new_store(), clock)
     await prove(scenario, undisturbed, undisturbed)
     for number in count(1):
-        history = await play(scenario, new_store(), clock, (number, point))
+        history = await play(scenario, new_store(), clock, Plan(number, point))
         await prove(scenario, history, undisturbed)
         if not history.reached:
             break
@@ -55,6 +64,28 @@ async def test_at_every_commit(
     assert number > 3
 
 
+@pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.value.replace(" ", "-"))
+@pytest.mark.parametrize("operation, name", OTHER_WRITES)
+async def test_at_other_writes(
+    operation: Literal["claim", "send"],
+    name: str,
+    point: CrashPoint,
+    new_store: NewStore,
+    clock: VirtualClock,
+    record_property: Record,
+) -> None:
+    """What is written by itself may fail like a commit: an instance is taken up, a message comes."""
+    (scenario,) = [each for each in SCENARIOS if each.name == name]
+    undisturbed = await play(scenario, new_store(), clock)
+    for number in count(1):
+        history = await play(scenario, new_store(), clock, Plan(number, point, operation))
+        await prove(scenario, history, undisturbed)
+        if not history.reached:
+            break
+    record_property("crash_points", number - 1)
+    assert number > 1
+
+
 @pytest.mark.parametrize("name", TWICE)
 async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, record_property: Record) -> None:
     """A second crash, at the first or second commit of the recovery from the first one, changes nothing either."""
@@ -62,7 +93,7 @@ async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, 
     undisturbed = await play(scenario, new_store(), clock)
     reached = 0
     for number in range(1, undisturbed.commits + 1):
-        plans = (number, CrashPoint.AFTER_COMMIT), (1 + number % 2, CrashPoint.BEFORE_COMMIT)
+        plans = Plan(number, CrashPoint.AFTER_COMMIT), Plan(1 + number % 2, CrashPoint.BEFORE_COMMIT)
         history = await play(scenario, new_store(), clock, *plans)
         await prove(scenario, history, undisturbed)
         reached += history.reached
@@ -78,7 +109,7 @@ async def test_between_commits(
     undisturbed = await play(scenario, new_store(), clock)
     reached = 0
     for seconds in AFTER_SECONDS:
-        history = await play(scenario, new_store(), clock, seconds)
+        history = await play(scenario, new_store(), clock, Plan(seconds=seconds))
         await prove(scenario, history, undisturbed)
         reached += history.reached
     record_property("crash_points", reached)

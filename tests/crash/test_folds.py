@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from tests.crash.scenarios import SCENARIOS, Scenario
-from tests.crash.support import Chronicled, play, prove, prove_folds
+from tests.crash.support import Chronicled, Plan, play, prove, prove_folds
 from trioflow.checkpoint.recorder import Recorder
 from trioflow.runtime import residents
 from trioflow.testing import VirtualClock
@@ -25,7 +25,7 @@ async def test_small_pieces(
     prove_folds(monkeypatch)
     undisturbed = await play(scenario, new_store(), clock)
     for number in count(1):
-        history = await play(scenario, new_store(), clock, (number, CrashPoint.AFTER_COMMIT))
+        history = await play(scenario, new_store(), clock, Plan(number, CrashPoint.AFTER_COMMIT))
         await prove(scenario, history, undisturbed)
         assert history.store.chronicle.tails
         if not history.reached:

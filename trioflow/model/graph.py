@@ -27,7 +27,6 @@ from trioflow.model.process import Definitions, Process
 __all__ = ["Graph", "elements_of"]
 
 
-
 def elements_of(container: Process | SubProcess) -> Iterator[tuple[BaseElement, str]]:
     """Every flow element inside, at any depth, with the id of the container that holds it, in document order."""
     for element in container.flow_elements:

@@ -335,7 +335,7 @@ async def open_engine(
             engine, close = await nursery.start(_serve, settings)
             try:
                 yield engine
-            except BaseException as error:
+            except BaseException as error:  # noqa: ASYNC103 - raised below, outside the nursery, unwrapped
                 failure = error
                 if _is_cancellation(error):
                     raise
@@ -386,7 +386,7 @@ def _is_cancellation(error: BaseException) -> bool:
     return isinstance(error, trio.Cancelled)
 
 
-async def _serve(settings: _Settings, *, task_status: trio.TaskStatus[Any]) -> None:
+async def _serve(settings: _Settings, *, task_status: trio.TaskStatus[Any]) -> None:  # noqa: ASYNC128 - _work does
     """The engine's own task, from the opening of the store to its close."""
     store = settings.store
     owner = await store.open(

@@ -45,9 +45,9 @@ class Recovery:
         self._report = report
 
     async def run(self) -> None:
-        """Take up the orphans once, then poll."""
-        await self._take_up_orphans()
+        """Take up the orphans and poll, for ever: a store that did not answer is asked again."""
         while True:
+            await self._take_up_orphans()
             await self._poll()
             await trio.sleep(POLL_SECONDS)
 
@@ -61,7 +61,7 @@ class Recovery:
                 after = page[-1]
         except StoreError as error:
             LOGGER.error("recovery could not list what was left: %s", error)
-        if self._report.counts:
+        if after:
             LOGGER.info("recovery: %r", self._report)
 
     async def _poll(self) -> None:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import enum
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import trio
 from attrs import evolve
@@ -108,7 +109,7 @@ class _Forwarding:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.close()
+        await self.close()  # noqa: ASYNC102 - it shields itself
 
     # ---------------------------------------------------------------- instances
 
@@ -221,12 +222,18 @@ class _Forwarding:
 class CrashingStore(_Forwarding):
     """A store that lets the program die at its ``at``-th commit (from 1; None: never), as ``point`` says.
 
-    ``inner`` is a durable store that nobody has opened, and is used by this alone.  ``commits`` counts the calls of
-    ``commit``, a repetition included.  ``InvalidRequest`` for a volatile store: it has no commits to die at.
+    ``inner`` is a durable store that nobody has opened, and is used by this alone.  ``operation``: ``claim`` (an
+    instance is taken up) and ``send`` (a message comes) are written by themselves, and may be where it dies instead.
+    ``InvalidRequest`` for a volatile store: it has nothing to die at.
     """
 
     def __init__(
-        self, inner: Store, *, at: int | None = None, point: CrashPoint = CrashPoint.BEFORE_COMMIT
+        self,
+        inner: Store,
+        *,
+        at: int | None = None,
+        point: CrashPoint = CrashPoint.BEFORE_COMMIT,
+        operation: Literal["commit", "claim", "send"] = "commit",
     ) -> None:
         if inner.volatile:
             raise InvalidRequest(
@@ -235,9 +242,20 @@ class CrashingStore(_Forwarding):
         super().__init__(inner)
         self.at = at
         self.point = point
-        self.commits = 0
+        self.operation = operation
+        self._calls: Counter[str] = Counter()
         self._has_crashed = False
         self._dying = trio.CancelScope()
+
+    @property
+    def commits(self) -> int:
+        """How many commits were begun, a repetition included."""
+        return self._calls["commit"]
+
+    @property
+    def reached(self) -> bool:
+        """Whether the program came to where something was to happen."""
+        return self.at is not None and self._calls[self.operation] >= self.at
 
     @property
     def has_crashed(self) -> bool:
@@ -251,16 +269,27 @@ class CrashingStore(_Forwarding):
 
     async def commit(self, batch: Sequence[Item], owner: Owner) -> CommitAnswer:
         """Commit, or crash on the way."""
+        return await self._at_risk("commit", lambda: self._inner.commit(batch, owner))
+
+    async def claim(self, instance_id: str, owner: Owner) -> Loaded | None:
+        """Take and load, or crash on the way."""
+        return await self._at_risk("claim", lambda: self._inner.claim(instance_id, owner))
+
+    async def send(self, message: Message) -> Sent:
+        """Store a message, or crash on the way."""
+        return await self._at_risk("send", lambda: self._inner.send(message))
+
+    async def _at_risk(self, operation: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._living()
-        self.commits += 1
-        if self.commits != self.at:
-            return await self._inner.commit(batch, owner)
+        self._calls[operation] += 1
+        if operation != self.operation or self._calls[operation] != self.at:
+            return await call()
         if self.point is CrashPoint.BEFORE_COMMIT:
             self.crash()
             await self._living()
-        answer = await self._inner.commit(batch, owner)
+        answer = await call()
         if self.point is CrashPoint.ACKNOWLEDGEMENT_LOST:
-            raise StoreError(f"commit {self.at} was stored, and its acknowledgement was lost: send it again")
+            raise StoreError(f"{operation} {self.at} was stored, and its acknowledgement was lost: send it again")
         self.crash()
         if self.point is CrashPoint.AFTER_COMMIT:
             await self._living()
