@@ -114,7 +114,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     sources = [name for name in ("trioflow", "tests", "examples", "benchmarks", "noxfile.py") if Path(name).exists()]
-    # The optional rules of the nine hundreds contradict each other; 124 does not know of handlers' contract; tests do on
+    # The optional nine hundreds contradict each other; 124 does not know of the contract of handlers; tests do on
     # purpose what a program should not (swallow a cancellation, return out of a nursery).
     options = ["--select=ASYNC1,ASYNC2", "--ignore=ASYNC124", "--startable-in-context-manager=_serve,_work"]
     session.run(

@@ -54,7 +54,7 @@ async def wait_for_task(engine: trioflow.Engine, instance: trioflow.Instance) ->
     """The id of the instance's user task, as soon as it is there."""
     while True:
         for row in await engine.tasks.query(instance_id=instance.id, groups={"sales"}, candidate="ada"):
-            return f"{row.instance_id}/{row.wait_id}"
+            return row.id
         await trio.sleep(0.02)
 
 

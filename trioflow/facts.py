@@ -48,7 +48,7 @@ RawFact = tuple[str, str, int, Mapping[str, Any]]
 class Fact:
     """One fact: what happened to which instance, at which node, when.
 
-    ``kind`` is one of the words of the life cycle, such as ``instance-started``, ``activity-completed``,
+    ``kind`` is one of the words of the life cycle, such as ``instance-active``, ``activity-completed``,
     ``timer-fired``, ``incident-opened``, ``instance-hydrated``.  ``details`` holds names, counts and
     codes, never values of variables.
     """

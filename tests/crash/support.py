@@ -67,6 +67,8 @@ UNDISTURBED = Plan()
 
 DOWNTIME = 600.0
 """Virtual seconds from a crash to the next life: long enough that a deadline which began anew would be seen."""
+LONGEST = 5_000.0
+"""Virtual seconds that a life may take."""
 PUNCTUAL = timedelta(seconds=1)
 EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -259,7 +261,7 @@ async def _live(scenario: Scenario, history: History, clock: VirtualClock, plan:
     handlers = store.guarded(scenario.handlers(world))
 
     async def life() -> tuple[Outcome, ...]:
-        with trio.fail_after(1e5):
+        with trio.fail_after(LONGEST):
             async with trioflow.open_engine(
                 store, handlers=handlers, deploy=[scenario.model()], clock=clock, grace=0
             ) as engine:

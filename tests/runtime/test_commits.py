@@ -12,7 +12,6 @@ from tests.runtime.support import FaultyStore, Gate, asking, opened, parked, rec
 from trioflow import Engine, OwnershipLost, ProcessBuilder, Status, Work
 from trioflow.checkpoint.records import Item
 from trioflow.errors import EngineClosed
-from trioflow.runtime.tasks import task_id
 from trioflow.stores.memory import MemoryStore
 from trioflow.testing import VirtualClock
 
@@ -82,7 +81,7 @@ async def test_callers_are_answered_after_their_commit(faulty: FaultyStore, cloc
         (row,) = await engine.tasks.query()
         faulty.gate = trio.Event()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(asks, "complete", engine.tasks.complete(task_id(row)))
+            nursery.start_soon(asks, "complete", engine.tasks.complete(row.id))
             nursery.start_soon(asks, "send", engine.send_message("paid"))
             nursery.start_soon(asks, "cancel", sleeper.cancel())
             nursery.start_soon(asks, "wait", user.wait())
@@ -232,12 +231,12 @@ async def test_conflict_drops_one_instance(faulty: FaultyStore, clock: VirtualCl
         (row,) = await engine.tasks.query(instance_id="i-1")
         await _stolen(faulty, "i-1")
         with pytest.raises(OwnershipLost, match="'i-1'"):
-            await engine.tasks.complete(task_id(row))
+            await engine.tasks.complete(row.id)
         await trio.sleep(1)
         assert "cancelled" in gates["i-1"].log
         assert gates["i-2"].log == ["entered"]
         (other,) = await engine.tasks.query(instance_id="i-2")
-        await engine.tasks.complete(task_id(other))
+        await engine.tasks.complete(other.id)
         gates["i-2"].let.set()
         assert (await instances[1].wait()).status is Status.COMPLETED
 
@@ -255,7 +254,7 @@ async def test_fenced_engine(clock: VirtualClock) -> None:
 
         async def completes() -> None:
             try:
-                await engine.tasks.complete(task_id(row))
+                await engine.tasks.complete(row.id)
             except trioflow.TrioflowError as error:
                 errors.append(error)
 
@@ -310,7 +309,7 @@ async def test_shutdown_over_a_dead_store(faulty: FaultyStore, clock: VirtualClo
             (row,) = await engine.tasks.query()
             faulty.failures = 10_000
             nursery.start_soon(asks, engine.start("sleeper"))
-            nursery.start_soon(asks, engine.tasks.complete(task_id(row)))
+            nursery.start_soon(asks, engine.tasks.complete(row.id))
             nursery.start_soon(asks, engine.instance(row.instance_id).wait())
             await trio.sleep(1)
     assert len(errors) == 3

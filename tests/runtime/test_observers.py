@@ -9,7 +9,6 @@ import trioflow
 from tests.runtime.support import Gate, asking, opened, parked, registry, serving, sleeping
 from trioflow import ProcessBuilder, Status, Work
 from trioflow.errors import EngineClosed
-from trioflow.runtime.tasks import task_id
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
 
@@ -121,7 +120,7 @@ async def test_callers_of_a_busy_instance_wait(store: Store, clock: VirtualClock
             for _ in range(1_000):
                 nursery.start_soon(asks)
             for row in rows:
-                nursery.start_soon(engine.tasks.complete, task_id(row))
+                nursery.start_soon(engine.tasks.complete, row.id)
             while len(answers) < 1_000:
                 host = engine._shell.residents.host(instance.id)
                 assert host is not None
@@ -153,7 +152,7 @@ async def test_callers_who_give_up(store: Store, clock: VirtualClock) -> None:
                 nursery.start_soon(asks, number)
         assert len(answers) >= 150
         (row,) = await engine.tasks.query()
-        await engine.tasks.complete(task_id(row))
+        await engine.tasks.complete(row.id)
         assert (await instance.wait()).status is Status.COMPLETED
 
 

@@ -13,7 +13,6 @@ from tests.runtime.support import Gate, asking, opened, parked, receiving, regis
 from trioflow import Engine, Handlers, ProcessBuilder, Status, Work
 from trioflow.model import Definitions
 from trioflow.model.builder import message, timer
-from trioflow.runtime.tasks import task_id
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
@@ -85,7 +84,7 @@ async def _by_message(engine: Engine, instance_id: str) -> None:
 
 async def _by_task(engine: Engine, instance_id: str) -> None:
     (row,) = await engine.tasks.query(instance_id=instance_id)
-    await engine.tasks.complete(task_id(row))
+    await engine.tasks.complete(row.id)
 
 
 async def _by_timer(engine: Engine, instance_id: str) -> None:
@@ -230,7 +229,7 @@ async def test_callers_against_parking(clock: VirtualClock, kind: str) -> None:
     async def completes(engine: Engine, instance_id: str, points: int) -> None:
         await _points(points)
         for row in await engine.tasks.query(instance_id=instance_id):
-            await engine.tasks.complete(task_id(row))
+            await engine.tasks.complete(row.id)
 
     async with opened(_store(kind, clock), clock, built.build(), handlers=handlers) as engine:
         with trio.fail_after(LONGEST):

@@ -18,7 +18,6 @@ from trioflow.errors import InstanceNotLoadable, TrioflowError
 from trioflow.machine.behaviours.events import MessageCatch, TimerCatch
 from trioflow.machine.behaviours.tasks import UserTaskBehaviour
 from trioflow.model.builder import message, timer
-from trioflow.runtime.tasks import task_id
 from trioflow.runtime.timing import Timers
 from trioflow.stores.memory import MemoryStore
 from trioflow.testing import VirtualClock
@@ -95,7 +94,7 @@ async def test_every_kind_of_wait(memory: MemoryStore, clock: VirtualClock) -> N
         assert sorted({token.node for token in await instance.tokens()}) == ["flaky", "join", "m", "t", "u"]
         await engine.send_message("paid")
         (row,) = await engine.tasks.query()
-        await engine.tasks.complete(task_id(row))
+        await engine.tasks.complete(row.id)
         assert (await instance.wait()).variables == {"x": 1}
     assert tries == [1, 2]
     assert sorted(gate.keys) == ["i/runs/1", "i/runs/1", "i/sub.1/inner/1", "i/sub.1/inner/1"]
@@ -336,10 +335,10 @@ async def test_bug_in_a_callers_act(
             patched.setattr(UserTaskBehaviour, "completed", _broken)
             for _ in range(7):  # more than five: a caller's act is not counted against the instance
                 with pytest.raises(EngineBug, match="a bug of ours"):
-                    await engine.tasks.complete(task_id(row))
-        await engine.tasks.complete(task_id(other))
+                    await engine.tasks.complete(row.id)
+        await engine.tasks.complete(other.id)
         assert (await sibling.wait()).status is Status.COMPLETED
-        await engine.tasks.complete(task_id(row), {"n": 1})
+        await engine.tasks.complete(row.id, {"n": 1})
         assert (await instance.wait()).variables == {"n": 1}
     assert "ZeroDivisionError" in caplog.text
 
@@ -361,12 +360,12 @@ async def test_bug_beside_a_running_step(
         with monkeypatch.context() as patched:
             patched.setattr(UserTaskBehaviour, "completed", _broken)
             with pytest.raises(EngineBug):
-                await engine.tasks.complete(task_id(row))
+                await engine.tasks.complete(row.id)
         await gate.entered.wait()
         assert gate.log == ["entered", "cancelled", "entered"]
         assert gate.keys == ["i/a/1"] * 2
         gate.let.set()
-        await engine.tasks.complete(task_id(row))
+        await engine.tasks.complete(row.id)
         assert (await instance.wait()).status is Status.COMPLETED
 
 

@@ -10,7 +10,6 @@ import trio
 import trioflow
 from tests.runtime.support import Gate, asking, opened, parked, receiving, registry, serving, sleeping
 from trioflow import EngineClosed, Handlers, Retry, Status, Work
-from trioflow.runtime.tasks import task_id
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
@@ -88,12 +87,12 @@ async def test_intake_is_refused(store: Store, clock: VirtualClock) -> None:
 
             async def later() -> None:
                 await trio.sleep(1)
-                await tries(engine, task_id(row))
+                await tries(engine, row.id)
 
             nursery.start_soon(later)
     assert set(errors) == {"start", "send", "complete", "cancel", "wait"}
     errors.clear()
-    await tries(engine, task_id(row))
+    await tries(engine, row.id)
     assert set(errors) == {"start", "send", "complete", "cancel", "wait"}
 
 

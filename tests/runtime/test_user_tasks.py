@@ -10,7 +10,6 @@ import trio
 from tests.runtime.support import asking, opened, parked
 from trioflow import Engine, InvalidRequest, ProcessBuilder, Status, TaskNotAvailable
 from trioflow.checkpoint.records import TaskRow
-from trioflow.runtime.tasks import task_id
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
 
@@ -36,7 +35,7 @@ async def test_shows_what_the_model_says(store: Store, clock: VirtualClock) -> N
         assert (row.name, row.node_id, row.process_key, row.business_key) == ("Ask somebody", "ask", "asker", "b")
         assert (row.candidate_users, row.candidate_groups) == (("anna", "ben"), ("sales", "support"))
         assert (row.priority, row.due, row.owner, row.created) == (71, due, None, clock.now())
-        assert await engine.tasks.get(task_id(row)) == row
+        assert await engine.tasks.get(row.id) == row
 
 
 async def test_claim_and_complete(store: Store, clock: VirtualClock) -> None:
@@ -45,7 +44,7 @@ async def test_claim_and_complete(store: Store, clock: VirtualClock) -> None:
     """
     async with opened(store, clock, asking(candidate_groups=["sales"])) as engine:
         instance = await engine.start("asker")
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         await engine.tasks.claim(task, "anna", groups={"sales"})
         assert (await engine.tasks.get(task)).owner == "anna"
         await engine.tasks.claim(task, "anna")
@@ -60,7 +59,7 @@ async def test_eligibility(store: Store, clock: VirtualClock) -> None:
     """Who is no candidate, or comes second, is refused with a text that says why; nothing has changed."""
     async with opened(store, clock, asking(candidate_users=["anna"], candidate_groups=["sales"])) as engine:
         instance = await engine.start("asker")
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         with pytest.raises(TaskNotAvailable, match=r"users anna and the groups sales, and 'carl'"):
             await engine.tasks.claim(task, "carl", groups={"support"})
         with pytest.raises(TaskNotAvailable, match="'carl'"):
@@ -83,7 +82,7 @@ async def test_assign_and_take_back(store: Store, clock: VirtualClock) -> None:
     """
     async with opened(store, clock, asking(assignee="=boss")) as engine:
         instance = await engine.start("asker", {"boss": "anna"})
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         assert (await engine.tasks.get(task)).owner == "anna"
         await engine.tasks.assign(task, "zoe")
         row = await engine.tasks.get(task)
@@ -98,7 +97,7 @@ async def test_program_completes(store: Store, clock: VirtualClock) -> None:
     """Without an actor the program completes the task, whoever holds it."""
     async with opened(store, clock, asking(candidate_users=["anna"])) as engine:
         instance = await engine.start("asker")
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         await engine.tasks.claim(task, "anna")
         await engine.tasks.complete(task, {"by": "program"})
         assert (await instance.wait()).variables == {"by": "program"}
@@ -125,7 +124,7 @@ async def test_fifty_at_once(store: Store, clock: VirtualClock, act: str) -> Non
 
     async with opened(store, clock, asking()) as engine:
         instance = await engine.start("asker")
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         await parked(engine)
         async with trio.open_nursery() as nursery:
             for number in range(50):
@@ -160,7 +159,7 @@ async def test_filters(store: Store, clock: VirtualClock) -> None:
         assert await nodes(business_key="b") == ["for_anna", "for_sales"]
         assert await nodes(node_id="ask") == ["ask"]
         (row,) = await query(node_id="for_anna")
-        await engine.tasks.claim(task_id(row), "anna")
+        await engine.tasks.claim(row.id, "anna")
         assert await nodes(owner="anna") == ["for_anna"]
         assert await nodes(candidate="anna") == ["ask"]
         assert await nodes(unowned=True) == ["ask", "for_sales"]
@@ -177,7 +176,7 @@ async def test_paging(store: Store, clock: VirtualClock) -> None:
         after = ""
         while page := await engine.tasks.query(after=after, limit=10):
             assert len(page) <= 10
-            found += [task_id(row) for row in page]
+            found += [row.id for row in page]
             after = found[-1]
         assert len(found) == 25
         assert [task.rpartition("/")[0] for task in found] == [f"i/{number:02}" for number in range(25)]
@@ -200,7 +199,7 @@ async def test_outputs_that_cannot_be_stored(store: Store, clock: VirtualClock) 
     """A completion whose outputs cannot be stored is refused, and the task stays open."""
     async with opened(store, clock, asking()) as engine:
         instance = await engine.start("asker")
-        task = task_id(await _open_task(engine, instance.id))
+        task = (await _open_task(engine, instance.id)).id
         with pytest.raises(InvalidRequest, match="answer"):
             await engine.tasks.complete(task, {"answer": object()})
         await engine.tasks.complete(task, {"answer": 1})
@@ -212,9 +211,9 @@ async def test_over_a_restart(durable: Store, clock: VirtualClock) -> None:
     async with opened(durable, clock, asking()) as engine:
         instance = await engine.start("asker")
         row = await _open_task(engine, instance.id)
-        await engine.tasks.claim(task_id(row), "anna")
+        await engine.tasks.claim(row.id, "anna")
     async with opened(durable, clock) as engine:
         (again,) = await engine.tasks.query(owner="anna")
-        assert task_id(again) == task_id(row)
-        await engine.tasks.complete(task_id(row), {"n": 1}, actor="anna")
+        assert again.id == row.id
+        await engine.tasks.complete(row.id, {"n": 1}, actor="anna")
         assert (await engine.instance(instance.id).wait()).variables == {"n": 1}

@@ -131,6 +131,11 @@ class TaskRow:
     business_key: str | None = None
     tenant: str = ""
 
+    @property
+    def id(self) -> str:
+        """The task's id: its instance's id, a slash, its number there.  Equal over restarts."""
+        return f"{self.instance_id}/{self.wait_id}"
+
 
 @frozen(kw_only=True)
 class IncidentRow:
@@ -149,6 +154,11 @@ class IncidentRow:
     state: str = "open"
     attempts: int = 0
     causes: tuple[str, ...] = ()
+
+    @property
+    def incident_id(self) -> int:
+        """The incident's number in its instance: what retry, resolve and drop want."""
+        return self.wait_id
 
 
 IndexRow = TimerRow | SubscriptionRow | TaskRow | IncidentRow

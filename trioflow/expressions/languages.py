@@ -100,6 +100,6 @@ def _engine(kind: str, claims: dict[str, _Engine], language: str) -> _Engine:
         claimed = ", ".join(sorted(claims)) or "none"
         raise ExpressionError(
             f"no {kind} engine claims the language {language!r}; claimed are: {claimed}. "
-            f"Change the model's language, or give the engine a {kind} engine for it"
+            f"Change the model's language, or open the engine with a language engine for it ({kind})"
         )
     return engine

@@ -18,11 +18,13 @@ from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.model import (
+    TRIOFLOW_NAMESPACE,
     Activity,
     BaseElement,
     BoundaryEvent,
     CatchEvent,
     DataObject,
+    Event,
     ExclusiveGateway,
     Expression,
     FlowNode,
@@ -137,7 +139,9 @@ class Compilation:
 
     def fault(self, element: BaseElement, rule: str, message: str, remedy: str) -> Behaviour:
         """The element cannot be executed as it is drawn."""
-        self.findings.append(Finding.about(element, level=Level.ERROR, rule=rule, message=message, remedy=remedy))
+        self.findings.append(
+            Finding.about(element, level=Level.ERROR, rule=rule, message=_sentence(message), remedy=_sentence(remedy))
+        )
         return Refused()
 
     def start_events(self, container: str) -> list[StartEvent]:
@@ -186,6 +190,7 @@ class Compilation:
     def node_program(self, node: FlowNode, flows: Mapping[str, FlowProgram]) -> NodeProgram:
         """The node with its behaviour and its flows."""
         self._refuse_what_is_not_executed(node)
+        self.refuse_unknown_attributes(node)
         compiler = COMPILERS.get(type(node))
         if compiler is None:
             behaviour = self.refuse(node, f"a {node.tag}", "Model it with the elements that are executed")
@@ -205,6 +210,22 @@ class Compilation:
             conditional=tuple(flow for flow in outgoing if flow.condition is not None and flow is not default),
             default=default,
         )
+
+    def refuse_unknown_attributes(self, element: BaseElement) -> None:
+        """An attribute of our own namespace that means nothing here is a misspelling, not an extension."""
+        known = _OWN_ATTRIBUTES.get(element.tag, frozenset())
+        prefix = f"{{{TRIOFLOW_NAMESPACE}}}"
+        for name, _ in element.extensions.attributes:
+            if name.startswith(prefix) and name.removeprefix(prefix) not in known:
+                self.fault(
+                    element,
+                    "unknown-attribute",
+                    f"It has the attribute trioflow:{name.removeprefix(prefix)}, which means nothing on a {element.tag}.",
+                    f"Known there: {', '.join(sorted(known)) or 'none'}.",
+                )
+        if isinstance(element, Event):
+            for definition in self.graph.event_definitions(element):
+                self.refuse_unknown_attributes(definition)
 
     def _refuse_what_is_not_executed(self, node: FlowNode) -> None:
         if isinstance(node, Activity):
@@ -235,6 +256,15 @@ class Compilation:
             self.refuse(process, "a correlation subscription", "Give the message events a trioflow:correlationKey")
         if process.io_specification is not None:
             self.refuse(process, "an ioSpecification of a process", "Pass variables by name")
+
+
+_OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    "userTask": frozenset({"assignee", "candidateGroups", "candidateUsers", "dueDate", "priority"}),
+    "messageEventDefinition": frozenset({"correlationKey"}),
+    "receiveTask": frozenset({"correlationKey"}),
+    "timerEventDefinition": frozenset({"timeZone"}),
+}
+"""trioflow's own attributes, by the element that they are executed on."""
 
 
 def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:

@@ -149,6 +149,8 @@ class Track:
     attempt: int = 0
     step: int = 0
     reentries: int = 0
+    failing: datetime | None = None
+    """Since when its step fails, over retries; None: it does not."""
 
     hops: int = 0
     """Derived: steps since the last wait or executed activity, for the livelock limit; of a host those inside too."""

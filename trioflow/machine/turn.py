@@ -130,6 +130,7 @@ class Turn:
         track.flow = flow.id
         track.state = TrackState.READY
         track.attempt = track.step = 0
+        track.failing = None
         self.state.tracks.touch(track)
         self.state.agenda.append(track)
 
@@ -362,6 +363,8 @@ class Turn:
             self.lift(track)
             self.disarm(track)
             self.rest(track, TrackState.INCIDENT)
+        track.failing = track.failing or self.now
+        self.state.tracks.touch(track)
         incident = Incident(
             id=self.state.new_id(),
             kind=kind,
@@ -370,7 +373,7 @@ class Turn:
             track=track.id,
             resume=resume,
             message=message,
-            first=self.now,
+            first=track.failing,
             last=self.now,
             causes=causes,
             attempts=track.attempt,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,7 @@ def check_document(document: Document, content: bytes, languages: Languages, cod
             graph = Graph.of(definitions, process)
             found = list(check(graph))
             program, refused = compile_program(graph, languages, codec)
-            findings += _without_repetitions(found, refused)
+            findings += _without_repetitions(_unsaid(found, document.findings), _unsaid(refused, document.findings))
             if program is not None:
                 programs.append(program)
     return Checked(content=content, programs=tuple(programs), findings=tuple(dict.fromkeys(findings)))
@@ -95,7 +96,28 @@ def executable(definitions: Definitions) -> list[Process]:
     return [process for process in definitions.processes if process.is_executable is not False]
 
 
-def _without_repetitions(found: list[Finding], refused: tuple[Finding, ...]) -> list[Finding]:
+_SAME_FAULT: Mapping[str, frozenset[str]] = {
+    "duplicate-id": frozenset({"duplicate-id"}),
+    "missing-id": frozenset({"id-missing"}),
+    "unresolved-reference": frozenset(
+        {"boundary-host-missing", "default-not-outgoing", "flow-end-missing", "message-missing", "reference-unresolved"}
+    ),
+}
+"""What the reader says of a line, and what the checks would say of the same fault in other words."""
+
+
+def _unsaid(found: Iterable[Finding], by_reader: tuple[Finding, ...]) -> list[Finding]:
+    """Findings, without the faults that the reader has named at the same place."""
+    said = {
+        (finding.position.line, rule)
+        for finding in by_reader
+        if finding.position is not None
+        for rule in _SAME_FAULT.get(finding.rule, ())
+    }
+    return [each for each in found if each.position is None or (each.position.line, each.rule) not in said]
+
+
+def _without_repetitions(found: list[Finding], refused: list[Finding]) -> list[Finding]:
     """What a check has already said about an element need not be said again by the compiler."""
     said = {(finding.element_id, finding.level) for finding in found}
     return found + [each for each in refused if (each.element_id, each.level) not in said]

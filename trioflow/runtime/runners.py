@@ -203,5 +203,18 @@ def _failure(kind: IncidentKind, error: BaseException, *, where: str = "") -> Fa
 
 def _causes(error: BaseException) -> tuple[str, ...]:
     """The traceback of the error and of what caused it, outermost first; bounded, because it is stored."""
+    _skip_our_frames(error)
     text = "".join(traceback.format_exception(error, limit=-20, chain=True))
     return (text[-16_000:],)
+
+
+def _skip_our_frames(error: BaseException) -> None:
+    """Have the traceback begin where the handler does: what called it is of no use to who wrote it."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _CALLERS:
+        frame = frame.tb_next
+    if frame is not None:
+        error.__traceback__ = frame
+
+
+_CALLERS = frozenset({"trioflow", "trio", "outcome"})

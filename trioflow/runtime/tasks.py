@@ -14,12 +14,7 @@ from trioflow.stores.port import TaskFilter
 if TYPE_CHECKING:
     from trioflow.runtime.shell import Shell
 
-__all__ = ["Tasks", "task_id"]
-
-
-def task_id(row: TaskRow) -> str:
-    """The id of a user task: its instance's id, a slash, its number there.  Equal over restarts."""
-    return f"{row.instance_id}/{row.wait_id}"
+__all__ = ["Tasks"]
 
 
 class Tasks:

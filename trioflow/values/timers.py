@@ -222,12 +222,11 @@ def _first_until(cycle: RepeatingInterval, end: datetime, now: datetime) -> Firi
 
 
 def _date(value: Value, zone: tzinfo) -> datetime:
-    if isinstance(value, str):
-        value = parse_moment(value, zone)
-    if isinstance(value, datetime):
-        return at_local(value, zone) if value.tzinfo is None else value
-    if isinstance(value, date):
-        return at_local(datetime.combine(value, time()), zone)
+    moment = parse_moment(value, zone) if isinstance(value, str) else value
+    if isinstance(moment, datetime):
+        return at_local(moment, zone) if moment.tzinfo is None else moment
+    if isinstance(moment, date):
+        return at_local(datetime.combine(moment, time()), zone)
     raise _no_timer("date", value, "an ISO 8601 date such as '2026-03-07T09:00:00+01:00', a datetime or a date")
 
 

@@ -57,6 +57,7 @@ class Step(Behaviour):
     def failed(self, turn: Turn, track: Track, node: NodeProgram, event: ActivityFailed) -> None:
         turn.fact("activity-failed", track, attempt=track.attempt, kind=event.failure.kind.value)
         if event.retry_in is not None:
+            track.failing = track.failing or turn.now
             turn.lift(track)
             deadline = turn.now + event.retry_in
             turn.park(track, RetryWait(turn.state.new_id(), track.id, deadline, event.failure.message))
