@@ -17,7 +17,7 @@ __all__ = ["TERMINAL", "Fact", "RawFact", "Status"]
 
 
 class Status(enum.StrEnum):
-    """The status of an instance (``semantics.md`` section 10)."""
+    """The status of an instance (``docs/explanation/how-it-works.md``)."""
 
     is_terminal: bool
     """Whether nothing can change it any more."""

@@ -14,7 +14,7 @@ import trio
 from attrs import define, field, frozen
 
 import trioflow
-from trioflow import Engine, InstanceStalled, Outcome, ProcessBuilder, TaskNotAvailable, Work
+from trioflow import Engine, Instance, InstanceStalled, Outcome, ProcessBuilder, TaskNotAvailable, Work
 from trioflow.errors import InvalidRequest
 from trioflow.model import Definitions
 from trioflow.model.builder import message, terminate, timer
@@ -36,15 +36,33 @@ class Ran:
 
 @define(eq=False)
 class World:
-    """Outside of the process.  ``life`` counts the engines, ``runs`` is what handlers did, in order."""
+    """Outside of the process.
+
+    ``life`` counts the engines, ``runs`` is what handlers did, in order.  ``begun``: the (key, attempt) of every step
+    that the store has known as running; ``early``: what ran before the store knew.  ``answered``: the acts whose callers
+    were told that they are stored; ``broken``: those of them that had to be done again.
+    """
 
     life: int = 1
     runs: list[Ran] = field(factory=list)
+    begun: set[tuple[str, int]] = field(factory=set)
+    early: list[str] = field(factory=list)
+    answered: set[str] = field(factory=set)
+    broken: list[str] = field(factory=list)
     mended: bool = False
 
     def note(self, work: Work) -> None:
         """A step runs."""
-        self.runs.append(Ran(work.idempotency_key, work.attempt, self.life))
+        key, attempt = work.idempotency_key, work.attempt
+        self.runs.append(Ran(key, attempt, self.life))
+        if (key, attempt) not in self.begun:
+            self.early.append(key)
+
+    def promised(self, act: str, *, once: bool = True) -> None:
+        """The engine has answered an act, so it is stored; ``once`` False: it was known to be done already."""
+        if once and act in self.answered:
+            self.broken.append(act)
+        self.answered.add(act)
 
     def step(
         self, outputs: Mapping[str, Any] | Callable[[Work], Mapping[str, Any]] | None = None, *, seconds: float = 1.0
@@ -73,11 +91,24 @@ class Scenario:
 # ------------------------------------------------------------------ drivers
 
 
+async def _start(
+    engine: Engine, world: World, key: str, variables: Mapping[str, Any], *, instance_id: str = "i", **options: Any
+) -> Instance:
+    instance = await engine.start(key, variables, instance_id=instance_id, **options)
+    world.promised(f"start {instance_id}", once=instance.created)
+    return instance
+
+
+async def _send(engine: Engine, world: World, name: str, message_id: str, **options: Any) -> None:
+    outcome = await engine.send_message(name, message_id=message_id, **options)
+    world.promised(f"send {message_id}", once=not outcome.duplicate)
+
+
 def starting(key: str, **variables: Any) -> Callable[[Engine, World], Awaitable[tuple[Outcome, ...]]]:
     """Start one instance and wait for its end."""
 
     async def drive(engine: Engine, world: World) -> tuple[Outcome, ...]:
-        instance = await engine.start(key, variables, instance_id="i")
+        instance = await _start(engine, world, key, variables)
         return (await instance.wait(),)
 
     return drive
@@ -88,7 +119,7 @@ async def drive_several(engine: Engine, world: World) -> tuple[Outcome, ...]:
     outcomes: dict[str, Outcome] = {}
 
     async def one(instance_id: str) -> None:
-        instance = await engine.start("several", {}, instance_id=instance_id)
+        instance = await _start(engine, world, "several", {}, instance_id=instance_id)
         outcomes[instance_id] = await instance.wait()
 
     async with trio.open_nursery() as nursery:
@@ -99,14 +130,16 @@ async def drive_several(engine: Engine, world: World) -> tuple[Outcome, ...]:
 
 async def drive_people(engine: Engine, world: World) -> tuple[Outcome, ...]:
     """Somebody claims each user task and completes it."""
-    instance = await engine.start("people", {"amount": 20}, instance_id="i")
+    instance = await _start(engine, world, "people", {"amount": 20})
     while not (await instance.status()).is_terminal:
         for row in await engine.tasks.query(instance_id="i"):
             task = f"{row.instance_id}/{row.wait_id}"
             try:
                 if row.owner is None:
                     await engine.tasks.claim(task, "anna", groups={"sales"})
+                    world.promised(f"claim {task}")
                 await engine.tasks.complete(task, {row.node_id: "yes"}, actor="anna")
+                world.promised(f"complete {task}")
             except TaskNotAvailable:
                 break  # an earlier life completed it, and the list was older than that
         await trio.sleep(POLL)
@@ -115,18 +148,18 @@ async def drive_people(engine: Engine, world: World) -> tuple[Outcome, ...]:
 
 async def drive_messages(engine: Engine, world: World) -> tuple[Outcome, ...]:
     """One message comes before the instance waits for it, the other when it waits."""
-    await engine.send_message("paid", key=17, payload={"amount": 20}, message_id="m1", time_to_live=1e6)
-    instance = await engine.start("messages", {"order": 17}, instance_id="i", business_key="17")
+    await _send(engine, world, "paid", "m1", key=17, payload={"amount": 20}, time_to_live=1e6)
+    instance = await _start(engine, world, "messages", {"order": 17}, business_key="17")
     while not (await instance.status()).is_terminal:
         if any(token.node == "packed" for token in await instance.tokens()):
-            await engine.send_message("packed", payload="box", business_key="17", message_id="m2")
+            await _send(engine, world, "packed", "m2", payload="box", business_key="17")
         await trio.sleep(POLL)
     return (await instance.wait(),)
 
 
 async def drive_retried(engine: Engine, world: World) -> tuple[Outcome, ...]:
     """An operator mends what is broken, and has it tried again."""
-    instance = await engine.start("incident", {}, instance_id="i")
+    instance = await _start(engine, world, "incident", {})
     while True:
         try:
             return (await instance.wait(),)
@@ -135,6 +168,7 @@ async def drive_retried(engine: Engine, world: World) -> tuple[Outcome, ...]:
             for row in await engine.incidents.query(instance_id="i"):
                 try:
                     await engine.incidents.retry("i", row.wait_id)
+                    world.promised(f"retry {row.wait_id}")
                 except InvalidRequest:
                     break  # it is gone already
             await trio.sleep(POLL)
@@ -142,7 +176,7 @@ async def drive_retried(engine: Engine, world: World) -> tuple[Outcome, ...]:
 
 async def drive_resolved(engine: Engine, world: World) -> tuple[Outcome, ...]:
     """An operator does by hand what the step should have done."""
-    instance = await engine.start("incident", {}, instance_id="i")
+    instance = await _start(engine, world, "incident", {})
     while True:
         try:
             return (await instance.wait(),)
@@ -150,6 +184,7 @@ async def drive_resolved(engine: Engine, world: World) -> tuple[Outcome, ...]:
             for row in await engine.incidents.query(instance_id="i"):
                 try:
                     await engine.incidents.resolve("i", row.wait_id, {"charged": "by hand"})
+                    world.promised(f"resolve {row.wait_id}")
                 except InvalidRequest:
                     break  # it is gone already
             await trio.sleep(POLL)

@@ -28,7 +28,7 @@ from trioflow.facts import Status
 from trioflow.machine.behaviours.tasks import HandlerTask
 from trioflow.machine.derive import derive
 from trioflow.machine.invariants import violations
-from trioflow.machine.state import State
+from trioflow.machine.state import State, TrackState
 from trioflow.runtime.definitions import Programs
 from trioflow.runtime.host import Host
 from trioflow.runtime.work import Work
@@ -88,7 +88,8 @@ class Chronicle:
 
     ``sent`` are the commits that were stored, in order, repetitions included.  ``proven``: the captures whose fold was
     compared with the live state, by commit id; ``tails`` counts those of them that were not a base.  ``due`` and
-    ``fired``: of each timer its deadline, and the instance's time when it was gone.
+    ``fired``: of each timer its deadline, and the instance's time when it was gone.  ``running``: for each commit the
+    (key, attempt) of the steps that run in it; ``begun``: those of all stored commits.
     """
 
     slots: dict[str, dict[int, bytes]] = field(factory=dict)
@@ -97,6 +98,8 @@ class Chronicle:
     fired: dict[tuple[str, int], datetime] = field(factory=dict)
     proven: set[str] = field(factory=set)
     last: dict[str, str] = field(factory=dict)
+    running: dict[str, set[tuple[str, int]]] = field(factory=dict)
+    begun: set[tuple[str, int]] = field(factory=set)
     tails: int = 0
 
     def prove_fold(self, host: Host, item: Item) -> None:
@@ -108,6 +111,7 @@ class Chronicle:
         assert differences(host.state, folded) == []
         assert violations(host.program, folded) == []
         self.proven.add(item.commit_id)
+        self.running[item.commit_id] = _running(host, folded)
         self.tails += item.slot > 0
 
     def keep(self, batch: Sequence[Item], answer: CommitAnswer) -> None:
@@ -119,6 +123,7 @@ class Chronicle:
                 self.last[item.instance_id] = item.commit_id
                 self.slots[item.instance_id] = _written(self.slots.get(item.instance_id, {}), item)
                 self._keep_timers(item)
+                self.begun |= self.running.get(item.commit_id, set())
 
     def _keep_timers(self, item: Item) -> None:
         for row in item.upserts:
@@ -128,6 +133,13 @@ class Chronicle:
         for kind, wait_id in item.deleted:
             if kind == TimerRow.kind and wait_id != RESUME:
                 self.fired.setdefault((item.instance_id, wait_id), item.at)
+
+
+def _running(host: Host, state: State) -> set[tuple[str, int]]:
+    """The (key, attempt) of each step of a handler that runs in a state."""
+    executing = [track for track in state.tracks.values() if track.state is TrackState.EXECUTING]
+    handled = [track for track in executing if isinstance(host.program.nodes[track.node].behaviour, HandlerTask)]
+    return {(Work(state, track, host.program.codec).idempotency_key, track.attempt) for track in handled}
 
 
 def _written(slots: dict[int, bytes], item: Item) -> dict[int, bytes]:
@@ -242,7 +254,7 @@ class History:
 
 async def play(scenario: Scenario, store: Chronicled, clock: VirtualClock, *plans: Plan) -> History:
     """Run a scenario to its end; each life but the last one has its plan."""
-    history = History(World(), store)
+    history = History(World(begun=store.chronicle.begun), store)
     for plan in (*plans, UNDISTURBED):
         if await _live(scenario, history, clock, plan):
             return history
@@ -299,9 +311,11 @@ async def _crash_after(store: CrashingStore, seconds: float) -> None:
 
 
 async def prove(scenario: Scenario, history: History, undisturbed: History) -> None:
-    """The run came to the same end, did no less and no completed step again, and left nothing behind."""
+    """The run came to the same end, kept its word, did no completed step again, and left nothing behind."""
     chronicle = history.store.chronicle
     assert chronicle.proven >= {item.commit_id for batch in chronicle.sent for item in batch}
+    assert history.world.early == [], "steps ran before all that led to them was stored"
+    assert history.world.broken == [], "acts were answered before they were stored"
     assert history.outcomes == undisturbed.outcomes
     assert history.runs.keys() == undisturbed.runs.keys()
     _prove_no_repetition(history)

@@ -23,7 +23,7 @@ Record = Callable[[str, object], None]
 
 TWICE = ("inner", "people", "messages", "timer", "retried")
 """Those that crash twice in a run."""
-OTHER_WRITES = (
+OTHER_WRITES: tuple[tuple[Literal["claim", "send"], str], ...] = (
     ("send", "messages"),
     ("claim", "messages"),
     ("claim", "timer"),
@@ -65,16 +65,16 @@ async def test_at_every_commit(
 
 
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.value.replace(" ", "-"))
-@pytest.mark.parametrize("operation, name", OTHER_WRITES)
+@pytest.mark.parametrize("write", OTHER_WRITES, ids="-".join)
 async def test_at_other_writes(
-    operation: Literal["claim", "send"],
-    name: str,
+    write: tuple[Literal["claim", "send"], str],
     point: CrashPoint,
     new_store: NewStore,
     clock: VirtualClock,
     record_property: Record,
 ) -> None:
     """What is written by itself may fail like a commit: an instance is taken up, a message comes."""
+    operation, name = write
     (scenario,) = [each for each in SCENARIOS if each.name == name]
     undisturbed = await play(scenario, new_store(), clock)
     for number in count(1):

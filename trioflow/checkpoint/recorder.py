@@ -1,4 +1,4 @@
-"""One instance's way into the store: base and tail, index rows, record version (``durability.md`` section 1).
+"""One instance's way into the store: base and tail, index rows, record version (``docs/explanation/how-it-works.md``).
 
 A commit writes one piece with what was touched.  Small instances rewrite slot 0 whole; a larger one appends to a
 tail, until the tail would outgrow its base: then the base is written anew.  So what is written stays below

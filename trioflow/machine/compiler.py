@@ -220,7 +220,7 @@ class Compilation:
                 self.fault(
                     element,
                     "unknown-attribute",
-                    f"It has the attribute trioflow:{name.removeprefix(prefix)}, which means nothing on a {element.tag}.",
+                    f"It has trioflow:{name.removeprefix(prefix)}, which means nothing on a {element.tag}.",
                     f"Known there: {', '.join(sorted(known)) or 'none'}.",
                 )
         if isinstance(element, Event):

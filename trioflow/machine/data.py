@@ -1,4 +1,4 @@
-"""Reading and writing variables along the scope chain (``semantics.md`` section 9)."""
+"""Reading and writing variables along the scope chain (``docs/reference/values.md``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rebuilding the derived indexes of a state that was folded from its pieces (``durability.md`` section 5).
+"""Rebuilding the derived indexes of a state that was folded from its pieces (``docs/explanation/how-it-works.md``).
 
 It touches nothing and takes no id: a hydrated state equals the one that was captured.
 """

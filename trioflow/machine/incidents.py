@@ -1,4 +1,4 @@
-"""What an operator can do about an incident: retry, resolve, drop (``semantics.md`` section 6)."""
+"""What an operator can do about an incident: retry, resolve, drop (``docs/howto/incidents.md``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold in every state: the invariants of ``architecture.md`` section 3, each checked from scratch.
+"""What must hold in every state: the invariants of ``docs/explanation/how-it-works.md``, each checked from scratch.
 
 For tests, after every apply.  It costs the size of the state and trusts no index: what is derived is computed
 again from what is stored, and which joins are stuck is decided anew, by a search of its own.

@@ -1,7 +1,7 @@
 """The parallel join: queues per incoming flow and scope instance, and how a join that can never fire is found.
 
 A join holds one queue per incoming flow.  It fires when every flow has a token, consumes exactly one of each,
-and the last to arrive goes on (``semantics.md`` section 2).
+and the last to arrive goes on (``docs/explanation/elements.md``).
 
 *Stuck* (section 6): a join misses a flow that no live token of its scope instance can reach without passing
 the join.  Looking for that after every step would be quadratic in a fan-out; so for each missing flow a join

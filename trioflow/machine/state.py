@@ -1,7 +1,7 @@
 """The state of one instance: plain data, in tables of entities under ids from one counter.
 
 It holds ids, never objects of the definition, never a callable.  Whoever changes or removes an entity marks
-it *touched*; a checkpoint writes what was touched and nothing else (``durability.md`` section 1).
+it *touched*; a checkpoint writes what was touched and nothing else (``docs/explanation/how-it-works.md``).
 
 Some attributes are *derived*: indexes that make every operation cost what it touches.  They are never
 written; ``machine.derive`` builds them again after a fold.  Each is marked as such where it is declared.
@@ -47,7 +47,7 @@ MAX_REENTRIES = 5
 
 
 class TrackState(enum.StrEnum):
-    """Where a track is in its life (``semantics.md`` section 1); ended ones leave the table.
+    """Where a track is in its life (``docs/explanation/elements.md``); ended ones leave the table.
 
     *Leaving* has no state of its own: a track that cannot choose its flows is at an incident whose ``resume`` says so.
     """
@@ -233,7 +233,7 @@ class Arrival:
 
 
 class IncidentKind(enum.StrEnum):
-    """Why an incident is there (``semantics.md`` section 6)."""
+    """Why an incident is there (``docs/howto/incidents.md``)."""
 
     HANDLER_FAILURE = "handler-failure"
     RETRIES_EXHAUSTED = "retries-exhausted"

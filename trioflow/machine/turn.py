@@ -135,7 +135,7 @@ class Turn:
         self.state.agenda.append(track)
 
     def take(self, track: Track, flows: Iterable[FlowProgram]) -> None:
-        """Fork: the token goes along the first flow, new tokens along the others (``semantics.md`` section 1)."""
+        """Fork: the token goes along the first flow, new tokens along the others (``docs/explanation/elements.md``)."""
         scope = self.state.scopes[track.scope]
         remaining = iter(flows)
         self.move(track, next(remaining))

@@ -1,4 +1,4 @@
-"""The shape digest: what a checkpoint must agree with, in twelve characters (``durability.md`` section 5).
+"""The shape digest: what a checkpoint must agree with, in twelve characters (``docs/explanation/how-it-works.md``).
 
 Drift means *I can no longer read what I saved*, not *something changed*: names, documentation,
 conditions, scripts, timer expressions, retry policies, forms, layout and the order of the XML are not in it.

@@ -44,7 +44,7 @@ __all__ = [
 
 @frozen(kw_only=True)
 class EventDefinition(BaseElement):
-    """What an event waits for or throws.  ``kind`` is the word of ``semantics.md`` section 3."""
+    """What an event waits for or throws.  ``kind`` is the word of ``docs/explanation/elements.md``."""
 
     kind: ClassVar[str] = ""
 

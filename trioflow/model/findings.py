@@ -12,7 +12,7 @@ __all__ = ["Finding", "Level", "errors", "report"]
 
 
 class Level(enum.Enum):
-    """How bad a finding is (``semantics.md`` section 1)."""
+    """How bad a finding is (``docs/explanation/elements.md``)."""
 
     ERROR = "error"
     """Cannot be executed as drawn: registration refuses it."""

@@ -44,6 +44,10 @@ __all__ = ["Residents"]
 
 MAX_ENTERING = 64
 """Instances that may be on their way in before triggers that can wait do so."""
+MAX_CLAIMS = 100
+"""Attempts to claim an instance, over some eight minutes, until the store counts as unable to (an impossible id)."""
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 5.0
 MAX_FAILURES = 5
 """Attempts to load an instance before it is quarantined."""
 
@@ -165,11 +169,7 @@ class Residents:
 
     async def _enter(self, entry: Entering) -> None:
         """Claim, load, check, fold, derive; then deliver what waits."""
-        try:
-            loaded = await self._shell.store.claim(entry.instance_id, self._shell.owner)
-        except StoreError as error:
-            self._turn_away(entry, error)
-            return
+        loaded = await self._claim(entry)
         if loaded is None:
             await self._not_claimed(entry)
             return
@@ -186,6 +186,29 @@ class Residents:
             host.post(act)
         self._has_entered()
         await host.run()
+
+    async def _claim(self, entry: Entering) -> Loaded | None:
+        """Claim until that is answered: one that was done while its answer was lost leaves an instance nobody looks at.
+
+        Callers are told at once, and repeat their acts; triggers wait here.
+        """
+        pause = FIRST_PAUSE
+        for _ in range(MAX_CLAIMS):
+            try:
+                return await self._shell.store.claim(entry.instance_id, self._shell.owner)
+            except StoreError as error:
+                LOGGER.error("instance %s is not claimed (%s); trying again in %.2f s", entry.instance_id, error, pause)
+                self._refuse_callers(entry, error)
+            await trio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+        return None
+
+    @staticmethod
+    def _refuse_callers(entry: Entering, error: Exception) -> None:
+        waiting = [act for act in entry.acts if act.reply is not None]
+        entry.acts = deque(act for act in entry.acts if act.reply is None)
+        for act in waiting:
+            _refuse(act, error)
 
     async def _is_quarantined(self, entry: Entering, loaded: Loaded) -> bool:
         """Whether it failed so often that only an operator may have it tried again (``entry.by_operator``)."""

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class CrashPoint(enum.Enum):
-    """Where in a commit something goes wrong (``durability.md`` section 6)."""
+    """Where in a commit something goes wrong (``docs/explanation/how-it-works.md``)."""
 
     BEFORE_COMMIT = "before commit"
     """The process dies, and nothing of the commit is stored."""

@@ -39,7 +39,7 @@ class Exclusive(Behaviour):
             turn.move(track, flow)
 
     def objection(self, node: NodeProgram, flows: tuple[str, ...]) -> str:
-        """What could not be decided is decided by the operator: along exactly one flow (``semantics.md`` 6)."""
+        """What could not be decided is decided by the operator: along exactly one flow."""
         if len(flows) == 1 or not node.outgoing:
             return ""
         return f"is an exclusive gateway and takes one flow: give one of {', '.join(flow.id for flow in node.outgoing)}"

@@ -191,7 +191,7 @@ def _service(compilation: Compilation, element: FlowNode) -> Behaviour:
 
 
 def _handler_name(compilation: Compilation, element: ServiceTask) -> str:
-    """The name of its operation; else its implementation, if that names one; else its id (``semantics.md`` 9)."""
+    """The name of its operation; else its implementation, if that names one; else its id."""
     operation = compilation.operation(element.operation_ref)
     if isinstance(operation, Operation) and operation.name:
         return compilation.handler(operation.name)

@@ -245,7 +245,7 @@ class Scope(Vocabulary):
     def data_id(self, name: str) -> str:
         """The id of the data with this name, seen from here.
 
-        An undeclared name becomes a property of the process: that is where it would live (``semantics.md`` 9).
+        An undeclared name becomes a property of the process: that is where it would live.
         """
         if name in self._data:
             return self._data[name]

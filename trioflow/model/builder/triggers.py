@@ -54,7 +54,7 @@ class Trigger:
 
 
 def message(name: str, *, key: str | None = None, operation: str | None = None) -> Trigger:
-    """A message by its name; ``key`` is the expression of its correlation key (``semantics.md`` section 7)."""
+    """A message by its name; ``key`` is the expression of its correlation key (``docs/howto/messages.md``)."""
     definition = MessageEventDefinition(operation_ref=operation, extensions=own_extensions(correlationKey=key))
     return Trigger(definition=definition, root=Message(name=name), reference="message_ref")
 

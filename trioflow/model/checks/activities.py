@@ -43,14 +43,14 @@ def completion_quantity(graph: Graph) -> Iterator[Problem]:
 
 
 def loop_unbounded(graph: Graph) -> Iterator[Problem]:
-    """A standard loop has a condition or a maximum (``semantics.md`` 4)."""
+    """A standard loop has a condition or a maximum (``docs/explanation/elements.md``)."""
     for activity, loop in _loops(graph):
         if loop.loop_condition is None and loop.loop_maximum is None:
             yield Problem(activity, "Its loop has neither loopCondition nor loopMaximum.", "Give it one of the two.")
 
 
 def loop_maximum(graph: Graph) -> Iterator[Problem]:
-    """A loop's maximum is at least one (``semantics.md`` 4)."""
+    """A loop's maximum is at least one (``docs/explanation/elements.md``)."""
     for activity, loop in _loops(graph):
         if loop.loop_maximum is not None and loop.loop_maximum < 1:
             yield Problem(activity, f"Its loopMaximum is {loop.loop_maximum}.", "Use 1 or more, or leave it out.")
@@ -73,7 +73,7 @@ def multi_instance_both(graph: Graph) -> Iterator[Problem]:
 
 
 def multi_instance_concurrency(graph: Graph) -> Iterator[Problem]:
-    """``maxConcurrent`` is a positive number (``semantics.md`` 4)."""
+    """``maxConcurrent`` is a positive number (``docs/explanation/elements.md``)."""
     for activity, loop in _multi_instances(graph):
         text = loop.extensions.own("maxConcurrent")
         if text is not None and not (text.isascii() and text.isdigit() and int(text) > 0):
@@ -219,13 +219,13 @@ def not_executable(graph: Graph) -> Iterator[Problem]:
 RULES: Table[Graph] = (
     Rule("start-quantity", Level.ERROR, "10.3", start_quantity),
     Rule("completion-quantity", Level.ERROR, "10.3", completion_quantity),
-    Rule("loop-unbounded", Level.ERROR, "semantics.md 4", loop_unbounded),
-    Rule("loop-maximum", Level.ERROR, "semantics.md 4", loop_maximum),
+    Rule("loop-unbounded", Level.ERROR, "choice", loop_unbounded),
+    Rule("loop-maximum", Level.ERROR, "choice", loop_maximum),
     Rule("multi-instance-unbounded", Level.ERROR, "10.3.8", multi_instance_unbounded),
     Rule("multi-instance-both", Level.VIOLATION, "10.3.8", multi_instance_both),
-    Rule("multi-instance-concurrency", Level.ERROR, "semantics.md 4", multi_instance_concurrency),
+    Rule("multi-instance-concurrency", Level.ERROR, "choice", multi_instance_concurrency),
     Rule("multi-instance-event-missing", Level.VIOLATION, "10.3.8", multi_instance_event_missing),
-    Rule("receive-without-message", Level.ERROR, "semantics.md 7", receive_without_message),
+    Rule("receive-without-message", Level.ERROR, "choice", receive_without_message),
     Rule("receive-start-with-incoming", Level.ERROR, "10.3.3", receive_start_with_incoming),
     Rule("script-missing", Level.WARNING, "10.3.3", script_missing),
     Rule("script-format-missing", Level.VIOLATION, "10.3.3", script_format_missing),

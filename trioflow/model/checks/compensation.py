@@ -1,4 +1,4 @@
-"""Compensation: handlers and what names them (clause 10.7, ``semantics.md`` section 5)."""
+"""Compensation: handlers and what names them (clause 10.7, ``docs/explanation/elements.md``)."""
 
 from __future__ import annotations
 

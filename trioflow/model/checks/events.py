@@ -1,4 +1,4 @@
-"""Events: which kind is legal where, and what each definition needs (clause 10.5, ``semantics.md`` section 3)."""
+"""Events: which kind is legal where, and what each definition needs (clause 10.5, ``docs/explanation/elements.md``)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "non-interrupting boundary event": _WAITS | {"escalation", "compensation"},
     "end event": frozenset({"none", "message", "signal", "error", "escalation", "compensation", "cancel", "terminate"}),
 }
-"""The table of ``semantics.md`` section 3: place of an event to the kinds it may have."""
+"""The table of ``docs/explanation/elements.md``: place of an event to the kinds it may have."""
 
 
 def place(graph: Graph, event: Event) -> str:
@@ -227,7 +227,7 @@ def parallel_multiple_alone(graph: Graph) -> Iterator[Problem]:
 
 
 def parallel_start_without_keys(graph: Graph) -> Iterator[Problem]:
-    """Messages that start one instance together need keys that bring them together (``semantics.md`` 7)."""
+    """Messages that start one instance together need keys that bring them together (``docs/howto/messages.md``)."""
     if any(isinstance(element, CorrelationKey) for element in walk(graph.definitions)):
         return
     for node in graph.nodes.values():
@@ -323,12 +323,12 @@ def _definitions(
 
 
 RULES: Table[Graph] = (
-    Rule("event-kind-misplaced", Level.ERROR, "10.5, semantics.md 3", kind_misplaced),
+    Rule("event-kind-misplaced", Level.ERROR, "10.5, ``docs/explanation/elements.md``", kind_misplaced),
     Rule("compensation-boundary-non-interrupting", Level.VIOLATION, "10.5.4", compensation_boundary_non_interrupting),
     Rule("event-definition-unresolved", Level.ERROR, "10.5.1", definition_unresolved),
     Rule("event-definition-shared", Level.VIOLATION, "10.5.1", definition_shared),
-    Rule("catch-without-message", Level.ERROR, "semantics.md 7", catch_without_message),
-    Rule("throw-without-message", Level.ERROR, "semantics.md 7", throw_without_message),
+    Rule("catch-without-message", Level.ERROR, "choice", catch_without_message),
+    Rule("throw-without-message", Level.ERROR, "choice", throw_without_message),
     Rule("message-ref-missing", Level.VIOLATION, "10.5.5", message_ref_missing),
     Rule("operation-ref-missing", Level.VIOLATION, "10.5.5", operation_ref_missing),
     Rule("signal-ref-missing", Level.ERROR, "10.5.5", signal_ref_missing),
@@ -337,9 +337,9 @@ RULES: Table[Graph] = (
     Rule("timer-not-one", Level.ERROR, "10.5.5", timer_not_one),
     Rule("condition-missing", Level.ERROR, "10.5.5", condition_missing),
     Rule("parallel-multiple-alone", Level.WARNING, "10.5.1", parallel_multiple_alone),
-    Rule("parallel-start-without-keys", Level.ERROR, "semantics.md 7", parallel_start_without_keys),
+    Rule("parallel-start-without-keys", Level.ERROR, "choice", parallel_start_without_keys),
     Rule("cancel-outside-transaction", Level.ERROR, "10.5.6", cancel_outside_transaction),
-    Rule("cancel-uncaught", Level.WARNING, "semantics.md 4", cancel_uncaught),
+    Rule("cancel-uncaught", Level.WARNING, "choice", cancel_uncaught),
     Rule("event-sub-process-starts", Level.ERROR, "10.3.5", event_sub_process_starts),
 )
 """Rules about events."""

@@ -330,7 +330,7 @@ def _intermediate(graph: Graph) -> Iterator[FlowNode]:
 
 
 RULES: Table[Graph] = (
-    Rule("id-missing", Level.ERROR, "durability.md 5", id_missing),
+    Rule("id-missing", Level.ERROR, "choice", id_missing),
     Rule("flow-end-missing", Level.ERROR, "8.4.13", flow_end_missing),
     Rule("flow-across-scopes", Level.ERROR, "10.3.5", flow_across_scopes),
     Rule("flow-in-other-scope", Level.VIOLATION, "8.4.13", flow_in_other_scope),
