@@ -17,6 +17,7 @@ from tests.runtime.support import living_tasks
 from trioflow.testing import VirtualClock
 
 FOLDER = Path(__file__).parent
+TRIED = pytest.StashKey[int]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,6 +29,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _in_virtual_time(function: Callable[[], Awaitable[Any]], **options: Any) -> Any:
     return trio.run(function, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many crash points there were: a scenario that lost its commits would pass in silence."""
+    if TRIED in config.stash:
+        terminalreporter.write_line(f"crash points tried: {config.stash[TRIED]}")
+
+
+@pytest.fixture
+def tried(request: pytest.FixtureRequest) -> Callable[[int], None]:
+    """Adds to the number of crash points that the summary tells."""
+    stash = request.config.stash
+
+    def add(number: int) -> None:
+        stash[TRIED] = stash.get(TRIED, 0) + number
+
+    return add
 
 
 @pytest.fixture(autouse=True)

@@ -39,8 +39,8 @@ class World:
     """Outside of the process.
 
     ``life`` counts the engines, ``runs`` is what handlers did, in order.  ``begun``: the (key, attempt) of every step
-    that the store has known as running; ``early``: what ran before the store knew.  ``answered``: the acts whose callers
-    were told that they are stored; ``broken``: those of them that had to be done again.
+    that the store has known as running; ``early``: what ran before the store knew.  ``answered``: the acts whose
+    callers were told that they are stored; ``broken``: those of them that had to be done again.
     """
 
     life: int = 1

@@ -19,7 +19,7 @@ from trioflow.testing import VirtualClock
 from trioflow.testing.crash import CrashPoint
 
 NewStore = Callable[[], Chronicled]
-Record = Callable[[str, object], None]
+Tried = Callable[[int], None]
 
 TWICE = ("inner", "people", "messages", "timer", "retried")
 """Those that crash twice in a run."""
@@ -47,7 +47,7 @@ each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenar
 @pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.value.replace(" ", "-"))
 @each_scenario
 async def test_at_every_commit(
-    scenario: Scenario, point: CrashPoint, new_store: NewStore, clock: VirtualClock, record_property: Record
+    scenario: Scenario, point: CrashPoint, new_store: NewStore, clock: VirtualClock, tried: Tried
 ) -> None:
     """Whichever commit it is that something happens to, the run ends as the undisturbed one."""
     undisturbed = await play(scenario, new_store(), clock)
@@ -60,7 +60,7 @@ async def test_at_every_commit(
         if point is CrashPoint.ACKNOWLEDGEMENT_LOST:
             assert history.runs == undisturbed.runs
             assert resent(history)
-    record_property("crash_points", number - 1)
+    tried(number - 1)
     assert number > 3
 
 
@@ -71,7 +71,7 @@ async def test_at_other_writes(
     point: CrashPoint,
     new_store: NewStore,
     clock: VirtualClock,
-    record_property: Record,
+    tried: Tried,
 ) -> None:
     """What is written by itself may fail like a commit: an instance is taken up, a message comes."""
     operation, name = write
@@ -82,12 +82,12 @@ async def test_at_other_writes(
         await prove(scenario, history, undisturbed)
         if not history.reached:
             break
-    record_property("crash_points", number - 1)
+    tried(number - 1)
     assert number > 1
 
 
 @pytest.mark.parametrize("name", TWICE)
-async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, record_property: Record) -> None:
+async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, tried: Tried) -> None:
     """A second crash, at the first or second commit of the recovery from the first one, changes nothing either."""
     (scenario,) = [each for each in SCENARIOS if each.name == name]
     undisturbed = await play(scenario, new_store(), clock)
@@ -97,14 +97,12 @@ async def test_two_crashes(name: str, new_store: NewStore, clock: VirtualClock, 
         history = await play(scenario, new_store(), clock, *plans)
         await prove(scenario, history, undisturbed)
         reached += history.reached
-    record_property("crash_points", reached)
+    tried(reached)
     assert reached > undisturbed.commits
 
 
 @each_scenario
-async def test_between_commits(
-    scenario: Scenario, new_store: NewStore, clock: VirtualClock, record_property: Record
-) -> None:
+async def test_between_commits(scenario: Scenario, new_store: NewStore, clock: VirtualClock, tried: Tried) -> None:
     """A crash at any other moment repeats what was running then, and nothing else."""
     undisturbed = await play(scenario, new_store(), clock)
     reached = 0
@@ -112,5 +110,5 @@ async def test_between_commits(
         history = await play(scenario, new_store(), clock, Plan(seconds=seconds))
         await prove(scenario, history, undisturbed)
         reached += history.reached
-    record_property("crash_points", reached)
+    tried(reached)
     assert reached

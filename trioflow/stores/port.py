@@ -164,7 +164,8 @@ class InstanceStore(Protocol):
         """Store a batch in one transaction; each item by itself all or nothing, each with its own answer.
 
         A new instance is owned by ``owner`` unless it is released in the same item.  An item whose status is terminal
-        releases the ownership.  ``updated`` becomes the item's ``at``.
+        releases the ownership and takes the instance's index rows away, its dead letters excepted.  ``updated``
+        becomes the item's ``at``.
         """
 
     async def claim(self, instance_id: str, owner: Owner) -> Loaded | None:

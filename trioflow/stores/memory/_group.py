@@ -196,9 +196,14 @@ class Group:
             self._unlink(entry)
 
     def _drop_all(self, row: Row) -> None:
+        """All index rows of an instance that has ended, but its dead letters."""
+        letters: dict[tuple[str, int], Entry] = {}
         for entry in row.all_entries():
-            self._unlink(entry)
-        row.entries = None
+            if isinstance(entry, IncidentRow) and entry.state == "dropped":
+                letters[(entry.kind, entry.wait_id)] = entry
+            else:
+                self._unlink(entry)
+        row.entries = letters or None
 
     def _unlink(self, entry: Entry) -> None:
         if isinstance(entry, Waiting):

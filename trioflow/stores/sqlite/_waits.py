@@ -66,10 +66,14 @@ _DELETE_LINES: Final = "DELETE FROM trioflow_task_lines WHERE group_id = ? AND i
 
 _LINE: Final = "INSERT INTO trioflow_task_lines (group_id, kind, who, instance_id, wait_id) VALUES (?, ?, ?, ?, ?)"
 
-_DELETE_ALL: Final = tuple(
-    f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ?"
-    for table in (*_TABLES.values(), "trioflow_task_lines")
+_DELETE_ALL: Final = (
+    *(
+        f"DELETE FROM {table} WHERE group_id = ? AND instance_id = ?"
+        for table in (*(name for kind, name in _TABLES.items() if kind != "incident"), "trioflow_task_lines")
+    ),
+    f"DELETE FROM {_TABLES['incident']} WHERE group_id = ? AND instance_id = ? AND state = 'open'",
 )
+"""What goes with the end of an instance: all but its dead letters."""
 
 
 # ------------------------------------------------------------------ writing
@@ -91,8 +95,7 @@ class WaitWriter:
             else:
                 self._delete(item)
         for item in items:
-            if item.status not in terminal:
-                self._put(item)
+            self._put(item, ended=item.status in terminal)
         for statement, rows in self._statements.items():
             self._db.executemany(statement, rows)
 
@@ -114,12 +117,19 @@ class WaitWriter:
                 if type(row) is TaskRow:
                     self._add(_DELETE_LINES, row.instance_id, row.wait_id)
 
-    def _put(self, item: Item) -> None:
+    def _put(self, item: Item, *, ended: bool) -> None:
         for row in item.upserts:
+            if ended and not is_dead_letter(row):
+                continue
             self._add(_UPSERTS[row.kind], *_columns(row))
             if type(row) is TaskRow:
                 for kind, who in _lines(row):
                     self._add(_LINE, kind, who, row.instance_id, row.wait_id)
+
+
+def is_dead_letter(row: IndexRow) -> bool:
+    """Whether the row outlives its instance: the record of a token that was given up."""
+    return isinstance(row, IncidentRow) and row.state == "dropped"
 
 
 def _columns(row: IndexRow) -> tuple[Any, ...]:

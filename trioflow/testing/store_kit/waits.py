@@ -215,14 +215,19 @@ class WaitContract(Contract):
         assert await engine.store.incidents(state=None, instance_id="b", after=("b", 1)) == (open_one,)
 
     async def test_incident_is_dropped_and_ended(self, engine: Engine) -> None:
-        """An incident that becomes a dead letter is no open one; the end of its instance takes both kinds."""
+        """An incident that becomes a dead letter is no open one; the end of its instance leaves it, and takes others."""
         item = new_item("a", upserts=[_incident("a")], has_incidents=True)
         dropped = after_item(item, upserts=(_incident("a", state="dropped"),))
         await engine.commit(item, dropped)
         assert await engine.store.incidents() == ()
         assert len(await engine.store.incidents(state=None)) == 1
-        await engine.stored(after_item(dropped, status=Status.TERMINATED))
-        assert await engine.store.incidents(state=None) == ()
+        other = after_item(dropped, upserts=(_incident("a", 2),))
+        last = after_item(
+            other, status=Status.TERMINATED, upserts=(_incident("a", 3), _incident("a", 4, state="dropped"))
+        )
+        await engine.commit(other, last)
+        assert await engine.store.incidents() == ()
+        assert [row.wait_id for row in await engine.store.incidents(state=None)] == [1, 4]
 
     async def test_kinds_do_not_meet(self, engine: Engine) -> None:
         """A timer, a task and an incident may have the same wait id; deleting one leaves the others."""
