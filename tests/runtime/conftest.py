@@ -75,3 +75,9 @@ def store(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -
 def durable(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -> Store:
     """A store that has commits, and whose data outlives the engine."""
     return _make(request.param, clock, tmp_path)
+
+
+@pytest.fixture
+def memory(clock: VirtualClock) -> MemoryStore:
+    """A recording store in memory."""
+    return MemoryStore(clock=clock, recording=True)

@@ -20,7 +20,6 @@ from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import CommitAnswer, Owner, Store
 
 __all__ = [
-    "CrashError",
     "FaultyStore",
     "Gate",
     "asking",
@@ -30,6 +29,7 @@ __all__ = [
     "parked",
     "receiving",
     "registry",
+    "returning",
     "serving",
     "sleeping",
     "until",
@@ -85,6 +85,15 @@ def registry(**functions: Callable[[Work], Any]) -> trioflow.Handlers:
     return handlers
 
 
+def returning(value: Any) -> Callable[[Work], Any]:
+    """A handler that returns just that."""
+
+    async def work(work: Work) -> Any:
+        return value
+
+    return work
+
+
 class Gate:
     """A handler that says when it runs, and goes on when it is let.
 
@@ -128,10 +137,6 @@ async def opened(
     """An engine over that store in virtual time."""
     async with trioflow.open_engine(store, clock=clock, deploy=deploy, handlers=handlers, **options) as engine:
         yield engine
-
-
-class CrashError(BaseException):
-    """The process dies here: nothing of ours may catch it."""
 
 
 @asynccontextmanager

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from datetime import timedelta
 from typing import Any
 
 import pytest
 import trio
 
-import trioflow
 from tests.runtime.support import Gate, asking, opened, parked, receiving, registry, sleeping
 from trioflow import EngineBug, ProcessBuilder, Status, Work
 from trioflow.machine.behaviours.events import MessageCatch, TimerCatch
@@ -17,12 +15,6 @@ from trioflow.machine.behaviours.tasks import UserTaskBehaviour
 from trioflow.runtime.timing import Timers
 from trioflow.stores.memory import MemoryStore
 from trioflow.testing import VirtualClock
-
-
-@pytest.fixture
-def memory(clock: VirtualClock) -> MemoryStore:
-    """A recording store."""
-    return MemoryStore(clock=clock, recording=True)
 
 
 async def nothing(work: Work) -> None:
@@ -173,21 +165,3 @@ async def test_the_engines_own_bug(memory: MemoryStore, clock: VirtualClock, mon
     with pytest.raises(ZeroDivisionError, match="a bug of ours"):
         async with opened(memory, clock):
             await trio.sleep_forever()
-
-
-async def test_clock_that_ran_on(memory: MemoryStore, clock: VirtualClock) -> None:
-    """Times in the records are the store's: an instance's *created* and *updated* follow its clock over a restart."""
-    before = clock.now()
-    async with opened(memory.another(), clock, receiving()) as engine:
-        instance = await engine.start("receiver")
-    clock.jump(86_400)
-    async with opened(memory.another(), clock) as engine:
-        await engine.send_message("paid")
-        await instance_end(engine, instance.id)
-        (head,) = await engine.instances()
-        assert (head.created, head.updated) == (before, before + timedelta(days=1))
-
-
-async def instance_end(engine: trioflow.Engine, instance_id: str) -> None:
-    """Wait for the end."""
-    await engine.instance(instance_id).wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import attrs
@@ -12,14 +12,11 @@ import pytest
 import trio
 
 import trioflow
-from tests.runtime.support import Gate, opened, parked, receiving, registry, serving, sleeping
+from tests.runtime.support import Gate, opened, parked, receiving, registry, returning, serving, sleeping
 from trioflow import BpmnError, Handlers, InstanceStalled, InvalidRequest, ProcessBuilder, Retry, Status, Work
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
-
-RAW = {"n": 1}
-
 
 # ------------------------------------------------------------------ how they are called
 
@@ -189,7 +186,7 @@ async def test_registry_refuses() -> None:
 )
 async def test_rubbish(store: Store, clock: VirtualClock, returned: Any, kind: str, text: str) -> None:
     """Outputs that are no outputs are an incident that shows them; nothing of them is written."""
-    async with opened(store, clock, serving("work"), handlers=registry(work=_returning(returned))) as engine:
+    async with opened(store, clock, serving("work"), handlers=registry(work=returning(returned))) as engine:
         instance = await engine.start("order", {"n": 1})
         with pytest.raises(InstanceStalled, match=text) as stalled:
             await instance.wait()
@@ -200,16 +197,9 @@ async def test_rubbish(store: Store, clock: VirtualClock, returned: Any, kind: s
         assert (await instance.wait()).variables == {"n": 2}
 
 
-def _returning(value: Any) -> Callable[[Work], Any]:
-    async def work(work: Work) -> Any:
-        return value
-
-    return work
-
-
 async def test_none_and_empty(store: Store, clock: VirtualClock) -> None:
     """None and an empty dict mean: no outputs."""
-    handlers = registry(a=_returning(None), b=_returning({}))
+    handlers = registry(a=returning(None), b=returning({}))
     async with opened(store, clock, serving("a", "b"), handlers=handlers) as engine:
         instance = await engine.start("order", {"n": 1})
         assert (await instance.wait()).variables == {"n": 1}
@@ -225,7 +215,7 @@ async def test_inputs_are_copies(store: Store, clock: VirtualClock) -> None:
         return kept
 
     async with opened(
-        store, clock, serving("work", "again"), handlers=registry(work=work, again=_returning(None))
+        store, clock, serving("work", "again"), handlers=registry(work=work, again=returning(None))
     ) as engine:
         instance = await engine.start("order", {"items": [1, 2]})
         await instance.wait()
@@ -322,7 +312,7 @@ async def test_leaves_the_engine(clock: VirtualClock, kind: type[BaseException],
         async with opened(memory, clock, serving("work"), handlers=handlers) as engine:
             await engine.start("order", instance_id="i-1")
             await trio.sleep_forever()
-    async with opened(memory, clock, handlers=registry(work=_returning(None))) as engine:
+    async with opened(memory, clock, handlers=registry(work=returning(None))) as engine:
         assert (await engine.instance("i-1").wait()).status is Status.COMPLETED
 
 
@@ -355,7 +345,7 @@ async def test_siblings_of_a_blocked_one(store: Store, clock: VirtualClock) -> N
     fork = built.start("s").parallel("fork")
     fork.service("blocked").end("e1")
     fork.service("quick").end("e2")
-    handlers = registry(blocked=gate, quick=_returning({"quick": True}))
+    handlers = registry(blocked=gate, quick=returning({"quick": True}))
     async with opened(store, clock, built.build(), serving("quick"), handlers=handlers) as engine:
         one = await engine.start("forking")
         await gate.entered.wait()
@@ -424,7 +414,7 @@ async def test_leftover_generator(clock: VirtualClock) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # Trio says that the handler should have closed it
         async with opened(
-            None, clock, serving("work", "next"), handlers=registry(work=work, next=_returning(None))
+            None, clock, serving("work", "next"), handlers=registry(work=work, next=returning(None))
         ) as engine:
             assert (await (await engine.start("order")).wait()).variables == {"n": 1}
             await trio.sleep(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -16,12 +17,6 @@ from trioflow.errors import InstanceNotLoadable, TrioflowError
 from trioflow.model.builder import message, timer
 from trioflow.stores.memory import MemoryStore
 from trioflow.testing import VirtualClock
-
-
-@pytest.fixture
-def memory(clock: VirtualClock) -> MemoryStore:
-    """A recording store."""
-    return MemoryStore(clock=clock, recording=True)
 
 
 async def nothing(work: Work) -> None:
@@ -227,6 +222,19 @@ async def test_message_between_crash_and_recovery(memory: MemoryStore, clock: Vi
         assert (await engine.send_message("paid")).instance_id == "i"
 
 
+async def test_clock_that_ran_on(memory: MemoryStore, clock: VirtualClock) -> None:
+    """Times in the records are the store's: an instance's *created* and *updated* follow its clock over a restart."""
+    before = clock.now()
+    async with opened(memory.another(), clock, receiving()) as engine:
+        instance = await engine.start("receiver")
+    clock.jump(86_400)
+    async with opened(memory.another(), clock) as engine:
+        await engine.send_message("paid")
+        await engine.instance(instance.id).wait()
+        (head,) = await engine.instances()
+        assert (head.created, head.updated) == (before, before + timedelta(days=1))
+
+
 # ------------------------------------------------------------------ bad records
 
 
@@ -307,5 +315,3 @@ async def test_corrupt_record_is_quarantined(memory: MemoryStore, clock: Virtual
         _row(memory, "i").pieces = good
         await engine.incidents.load_again("i")
         assert (await engine.instance("i").wait()).status is Status.COMPLETED
-
-

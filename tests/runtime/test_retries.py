@@ -7,13 +7,11 @@ from datetime import timedelta
 import pytest
 import trio
 
-from tests.runtime.support import opened, registry, serving
+from tests.runtime.support import opened, registry, returning, serving
 from trioflow import Handlers, InstanceStalled, ProcessBuilder, Retry, Work
 from trioflow.machine.explain import ForRetry
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
-
-RAW = {"n": 1}
 
 
 async def test_retry_policy(store: Store, clock: VirtualClock) -> None:
@@ -96,7 +94,7 @@ async def test_missing_handler(clock: VirtualClock, durable: Store, caplog: pyte
         with pytest.raises(InstanceStalled, match="'charge'") as stalled:
             await instance.wait()
         assert [each.kind.value for each in stalled.value.incidents] == ["missing-handler"]
-    async with opened(durable, clock, handlers=registry(charge=_returning({"ok": True}))) as engine:
+    async with opened(durable, clock, handlers=registry(charge=returning({"ok": True}))) as engine:
         (row,) = await engine.incidents.query(instance_id="i-1")
         await engine.incidents.retry("i-1", row.wait_id)
         assert (await engine.instance("i-1").wait()).variables == {"ok": True}

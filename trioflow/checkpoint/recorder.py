@@ -91,7 +91,7 @@ class Recorder:
             status=state.header.status,
             at=at,
             reason=state.header.reason,
-            has_incidents=bool(state.incidents) and any(True for _ in state.open_incidents()),
+            has_incidents=state.has_incidents,
             new=new_instance(state) if self.version == 0 else None,
             slot=slot,
             piece=piece,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from trioflow.machine import joins
 from trioflow.machine.program import Program
-from trioflow.machine.state import IncidentState, Resume, State
+from trioflow.machine.state import Resume, State
 
 __all__ = ["derive"]
 
@@ -33,9 +33,7 @@ def derive(program: Program, state: State) -> None:
 
 
 def _attach_incidents(state: State) -> None:
-    for incident in state.incidents.values():
-        if incident.state is not IncidentState.OPEN:
-            continue
+    for incident in state.open_incidents():
         if incident.resume is Resume.JOIN:
             state.scopes[incident.scope].joins[incident.node].incident = incident
         else:

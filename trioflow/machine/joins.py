@@ -11,7 +11,8 @@ token leaves that node.  Looking walks the flows backwards and ends at the first
 A token that waits at a join can serve another one only if its own can still fire.  So a join that finds no free
 token is in doubt together with all that were held by it, and the least fixed point decides: joins that merely wait
 for each other are stuck together.  Who is stuck already is nobody's holder, and is not decided again until a token
-is let out of a stuck join: nothing else can bring it back to life.
+is let out of a stuck join: nothing else can bring it back to life.  Then each of them is in doubt, and whether one can
+be a holder again is what this look has found, not the incident that it still has.
 """
 
 from __future__ import annotations
@@ -204,9 +205,14 @@ def vacated(state: State, scope: Scope, node_id: str) -> None:
 
 
 def look_again(turn: Turn, scope: Scope, node_id: str) -> None:
-    """Have a join look for all its holders anew (an operator retries its incident)."""
-    _close_incident(turn, scope.joins[node_id])
+    """Have a join look for all its holders anew (an operator retries its incident); still stuck, it is since before."""
+    join = scope.joins[node_id]
+    before = join.incident
+    _close_incident(turn, join)
     _doubt(turn.state, scope, node_id)
+    settle(turn)
+    if before is not None and join.incident is not None:
+        join.incident.first = before.first
 
 
 def _doubt(state: State, scope: Scope, node_id: str) -> None:
@@ -283,10 +289,13 @@ def _wanted(program: Program, scope: Scope, doubted: Iterable[str]) -> list[tupl
 def _look_among_joins(program: Program, scope: Scope, undecided: Iterable[str]) -> set[str]:
     """Decide for joins that found no free token, together with all that they held back: the least fixed point."""
     suspects = _suspects(scope, undecided)
-    unserved = {node_id for node_id, join in scope.joins.items() if join.incident is not None}.union(suspects)
+    unserved = set(suspects)
 
     def can_serve(node_id: str) -> bool:
-        return node_id in scope.occupied or (node_id in scope.joins and node_id not in unserved)
+        if node_id in scope.occupied:
+            return True
+        join = scope.joins.get(node_id)
+        return join is not None and node_id not in unserved and is_held(join, program.nodes[node_id])
 
     grown = True
     while grown:

@@ -28,6 +28,7 @@ __all__ = [
     "Incident",
     "IncidentKind",
     "IncidentState",
+    "Incidents",
     "Join",
     "MessageWait",
     "Resume",
@@ -150,7 +151,7 @@ class Track:
     step: int = 0
     reentries: int = 0
     failing: datetime | None = None
-    """Since when its step fails, over retries; None: it does not."""
+    """Since when its step fails, over retries; None: it does not, or what failed has worked since."""
 
     hops: int = 0
     """Derived: steps since the last wait or executed activity, for the livelock limit; of a host those inside too."""
@@ -332,6 +333,31 @@ class Table(dict[int, E], Generic[E]):
         self.touched[key] = self.pop(key)
 
 
+class Incidents(Table[Incident]):
+    """The incidents, and derived from them the open ones: dead letters stay and grow, so nobody looks through them.
+
+    Whoever changes the state of an incident puts it again.
+    """
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: dict[int, Incident] = {}
+
+    def __setitem__(self, key: int, incident: Incident) -> None:
+        super().__setitem__(key, incident)
+        if incident.state is IncidentState.OPEN:
+            self.open[key] = incident
+        else:
+            self.open.pop(key, None)
+
+    def drop(self, key: int) -> None:
+        """Remove an incident that is there."""
+        super().drop(key)
+        self.open.pop(key, None)
+
+
 @define(eq=False)
 class State:
     """The whole of one instance.  ``stored`` is the counter at the last capture: what was made and removed
@@ -344,7 +370,7 @@ class State:
     tracks: Table[Track] = field(factory=Table)
     waits: Table[Any] = field(factory=Table)
     arrivals: Table[Arrival] = field(factory=Table)
-    incidents: Table[Incident] = field(factory=Table)
+    incidents: Incidents = field(factory=Incidents)
     entries: dict[tuple[int, str], Entry] = field(factory=dict)
 
     touched_header: bool = True
@@ -385,7 +411,12 @@ class State:
 
     def open_incidents(self) -> Iterator[Incident]:
         """The incidents that wait for an operator, oldest first."""
-        return (each for each in self.incidents.values() if each.state is IncidentState.OPEN)
+        return iter(self.incidents.open.values())
+
+    @property
+    def has_incidents(self) -> bool:
+        """Whether an incident waits for an operator; dead letters do not count."""
+        return bool(self.incidents.open)
 
     @property
     def is_executing(self) -> bool:

@@ -343,7 +343,7 @@ async def open_engine(
                 with trio.CancelScope(shield=True):
                     await close()
     except BaseExceptionGroup as group_error:
-        raise _unwrapped(group_error) from None
+        raise _unwrapped(group_error) from failure
     if failure is not None:
         raise failure
 
