@@ -193,7 +193,7 @@ class Compilation:
         self.refuse_unknown_attributes(node)
         compiler = COMPILERS.get(type(node))
         if compiler is None:
-            behaviour = self.refuse(node, f"a {node.tag}", "Model it with the elements that are executed")
+            behaviour = self.refuse(node, _a(node.tag), "Model it with the elements that are executed")
         else:
             behaviour = compiler(self, node)
         outgoing = tuple(flows[flow.id] for flow in self.graph.outgoing.get(node.id, ()))
@@ -220,7 +220,7 @@ class Compilation:
                 self.fault(
                     element,
                     "unknown-attribute",
-                    f"It has trioflow:{name.removeprefix(prefix)}, which means nothing on a {element.tag}.",
+                    f"It has trioflow:{name.removeprefix(prefix)}, which means nothing on {_a(element.tag)}.",
                     f"Known there: {', '.join(sorted(known)) or 'none'}.",
                 )
         if isinstance(element, Event):
@@ -269,7 +269,7 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
     if node.loop_characteristics is not None:
-        yield f"a {node.loop_characteristics.tag}"
+        yield _a(node.loop_characteristics.tag)
     if node.start_quantity != 1 or node.completion_quantity != 1:
         yield f"a startQuantity or completionQuantity other than 1 ({node.start_quantity}, {node.completion_quantity})"
     if node.is_for_compensation:
@@ -283,6 +283,11 @@ def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
 
 def _default_of(node: FlowNode) -> str | None:
     return node.default if isinstance(node, Activity | ExclusiveGateway | InclusiveGateway) else None
+
+
+def _a(tag: str) -> str:
+    """The tag with its article; a userTask is none of those that want "an"."""
+    return f"an {tag}" if tag.startswith(("a", "e", "i", "o")) else f"a {tag}"
 
 
 def _sentence(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from trioflow.facts import Status
 from trioflow.machine.program import NodeProgram, Program
-from trioflow.machine.state import Incident, Resume, Scope, State, TrackState
+from trioflow.machine.state import Incident, IncidentState, Resume, RetryWait, Scope, State, Track, TrackState
 
 __all__ = ["violations"]
 
@@ -99,8 +99,18 @@ def _waits(state: State) -> Iterator[str]:
             yield f"track {track.id} waits for {track.wait.id}, which is not in the table"
 
 
-def _open_incidents(state: State) -> Iterator[str]:
-    for incident in state.open_incidents():
+def _open(state: State) -> list[Incident]:
+    return [each for each in state.incidents.values() if each.state is IncidentState.OPEN]
+
+
+def _incidents(state: State) -> Iterator[str]:
+    listed = list(state.incidents.open.items())
+    if listed != [(each.id, each) for each in _open(state)]:
+        yield f"the open incidents are {[each.id for each in _open(state)]}, and listed are {[key for key, _ in listed]}"
+    for incident in state.incidents.values():
+        if not incident.first <= incident.last <= state.header.now:
+            yield f"incident {incident.id} is from {incident.first} to {incident.last}, and now is {state.header.now}"
+    for incident in _open(state):
         if incident.resume is Resume.JOIN:
             scope = state.scopes.get(incident.scope)
             join = None if scope is None else scope.joins.get(incident.node)
@@ -116,6 +126,27 @@ def _pinned(state: State, incident: Incident) -> Iterator[str]:
         yield f"incident {incident.id} pins track {incident.track}, which does not know it"
     elif (track.node, track.scope) != (incident.node, incident.scope):
         yield f"incident {incident.id} is at {incident.node!r} and pins track {track.id} at {track.node!r}"
+    elif track.failing != incident.first:
+        yield f"incident {incident.id} is there since {incident.first}, and its track fails since {track.failing}"
+
+
+def _failing(state: State) -> Iterator[str]:
+    for track in state.tracks.values():
+        if track.failing is None and _must_be_failing(track):
+            yield f"track {track.id} is {track.state.value} after a failure, and does not know since when it fails"
+        if track.failing is not None and not _can_be_failing(track):
+            yield f"track {track.id} is {track.state.value}, and fails since {track.failing}"
+
+
+def _must_be_failing(track: Track) -> bool:
+    again = track.state is TrackState.EXECUTING and track.attempt > 1
+    return again or track.incident is not None or isinstance(track.wait, RetryWait)
+
+
+def _can_be_failing(track: Track) -> bool:
+    """Its failure is not over: it is tried once more (ready, executing), or is going to be."""
+    tried = {TrackState.READY, TrackState.EXECUTING, TrackState.INCIDENT}
+    return track.state in tried or isinstance(track.wait, RetryWait)
 
 
 # ------------------------------------------------------------------ invariants 1, 2 and 5: scopes and the end
@@ -157,7 +188,7 @@ def _ends(state: State) -> Iterator[str]:
         "arrivals": list(state.arrivals),
         "scopes": [key for key in state.scopes if key not in roots],
         "entries": list(state.entries),
-        "open incidents": [incident.id for incident in state.open_incidents()],
+        "open incidents": [incident.id for incident in _open(state)],
         "agenda": list(state.agenda),
         "unsettled": list(state.unsettled),
     }
@@ -271,6 +302,7 @@ _OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
     _waits,
     _ends,
     _tracks_of_scopes,
-    _open_incidents,
+    _incidents,
+    _failing,
 )
 _WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (_references, _scopes, _queues)

@@ -20,6 +20,7 @@ from trioflow.machine.state import (
     Incident,
     IncidentKind,
     Resume,
+    RetryWait,
     Scope,
     State,
     Track,
@@ -208,7 +209,9 @@ class Turn:
         self.facts.append(("activity-started", track.node, track.id, {"attempt": track.attempt}))
 
     def park(self, track: Track, wait: Wait) -> None:
-        """The token waits: for a timer, a message, a person, a retry."""
+        """The token waits: for a timer, a message, a person, a retry.  All but the last say that its step works."""
+        if not isinstance(wait, RetryWait):
+            track.failing = None
         self.state.waits.put(wait)
         track.wait = wait
         track.hops = 0
@@ -275,6 +278,7 @@ class Turn:
         state.scopes.put(scope)
         if host is not None:
             host.hosted[scope.id] = scope
+            host.failing = None
         for name in program.declared:
             scope.data[name] = None
             state.touched_data[(scope.id, name)] = None

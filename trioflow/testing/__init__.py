@@ -1,7 +1,8 @@
-"""For the tests of programs that use trioflow: virtual time, and the conformance kit for stores."""
+"""For the tests of programs that use trioflow: virtual time, crashes at chosen commits, the conformance kit for stores."""
 
 from __future__ import annotations
 
 from trioflow.testing.clock import VirtualClock
+from trioflow.testing.crash import CrashingStore, CrashPoint, SimulatedCrash, run_until_crash
 
-__all__ = ["VirtualClock"]
+__all__ = ["CrashPoint", "CrashingStore", "SimulatedCrash", "VirtualClock", "run_until_crash"]

@@ -51,6 +51,7 @@ class Step(Behaviour):
 
     def completed(self, turn: Turn, track: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
         if not outputs or write_outputs(turn, track, outputs):
+            track.failing = None  # should it fail to leave now, that is another failure
             turn.fact("activity-completed", track)
             turn.leave(track, node)
 
