@@ -58,23 +58,23 @@ def _with_outputs(p: ProcessBuilder) -> Any:
 
 
 NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
-    ("signal-start", lambda p: p.start("x", on=signal("go")), "a start event with a trigger", "none start event"),
-    ("inclusive", lambda p: p.start("s").inclusive("x"), "a inclusiveGateway", "elements that are executed"),
-    ("complex", lambda p: p.start("s").complex("x"), "a complexGateway", "elements that are executed"),
-    ("event-gateway", lambda p: p.start("s").event_gateway("x"), "a eventBasedGateway", "elements that are executed"),
-    ("send", lambda p: p.start("s").send("x", handler="h"), "a sendTask", "elements that are executed"),
-    ("receive", lambda p: p.start("s").receive("x", message="m"), "a receiveTask", "elements that are executed"),
-    ("rule", lambda p: p.start("s").rule("x"), "a businessRuleTask", "elements that are executed"),
-    ("call", lambda p: p.start("s").call("x", process="q"), "a callActivity", "elements that are executed"),
-    ("transaction", lambda p: p.start("s").transaction("x"), "a transaction", "elements that are executed"),
-    ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "a adHocSubProcess", "elements that are executed"),
+    ("signal-start", lambda p: p.start("x", on=signal("go")), "A start event with a trigger", "none start event"),
+    ("inclusive", lambda p: p.start("s").inclusive("x"), "An inclusiveGateway", "elements that are executed"),
+    ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
+    ("event-gateway", lambda p: p.start("s").event_gateway("x"), "An eventBasedGateway", "elements that are executed"),
+    ("send", lambda p: p.start("s").send("x", handler="h"), "A sendTask", "elements that are executed"),
+    ("receive", lambda p: p.start("s").receive("x", message="m"), "A receiveTask", "elements that are executed"),
+    ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
+    ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
+    ("transaction", lambda p: p.start("s").transaction("x"), "A transaction", "elements that are executed"),
+    ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "An adHocSubProcess", "elements that are executed"),
     (
         "boundary",
         lambda p: p.start("s").task("t").boundary("x", on=error()),
-        "a boundaryEvent",
+        "A boundaryEvent",
         "elements that are executed",
     ),
-    ("event-sub-process", lambda p: p.event_subprocess("x"), "an event sub-process", "reaction in the flow"),
+    ("event-sub-process", lambda p: p.event_subprocess("x"), "An event sub-process", "reaction in the flow"),
     (
         "signal-catch",
         lambda p: p.start("s").catch("x", on=signal("go")),
@@ -97,21 +97,21 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     (
         "throw",
         lambda p: p.start("s").throw("x", on=signal("go")),
-        "an intermediate event that throws (signal)",
+        "An intermediate event that throws (signal)",
         "service task",
     ),
     (
         "error-end",
         lambda p: p.start("s").end("x", on=error("E")),
-        "an end event that throws (error)",
+        "An end event that throws (error)",
         "terminate end event",
     ),
     ("escalation-end", lambda p: p.start("s").end("x", on=escalation("E")), "(escalation)", "terminate end event"),
     ("compensation-end", lambda p: p.start("s").end("x", on=compensate()), "(compensation)", "terminate end event"),
     ("cancel-end", lambda p: p.start("s").end("x", on=cancel()), "(cancel)", "terminate end event"),
-    ("loop", lambda p: p.start("s").task("x", loop=loop(maximum=2)), "a standardLoopCharacteristics", "Remove it"),
-    ("times", lambda p: p.start("s").task("x", loop=times(2)), "a multiInstanceLoopCharacteristics", "Remove it"),
-    ("for-each", lambda p: p.start("s").subprocess("x", loop=for_each("l")), "a multiInstanceLoop", "Remove it"),
+    ("loop", lambda p: p.start("s").task("x", loop=loop(maximum=2)), "A standardLoopCharacteristics", "Remove it"),
+    ("times", lambda p: p.start("s").task("x", loop=times(2)), "A multiInstanceLoopCharacteristics", "Remove it"),
+    ("for-each", lambda p: p.start("s").subprocess("x", loop=for_each("l")), "A multiInstanceLoop", "Remove it"),
     (
         "start-quantity",
         lambda p: p.start("s").task("x", start_quantity=2),
@@ -124,9 +124,9 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
         "other than 1 (1, 3)",
         "Remove it",
     ),
-    ("compensation", lambda p: p.task("x", for_compensation=True), "a compensation handler", "Remove it"),
-    ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "an ioSpecification", "Remove it"),
-    ("outputs", _with_outputs, "a data association of an activity", "Remove it"),
+    ("compensation", lambda p: p.task("x", for_compensation=True), "A compensation handler", "Remove it"),
+    ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "An ioSpecification", "Remove it"),
+    ("outputs", _with_outputs, "A data association of an activity", "Remove it"),
 ]
 
 
@@ -139,7 +139,7 @@ def test_what_is_not_executed_is_refused_with_what_to_do(build: Build, what: str
     assert found, [str(each) for each in findings(built)]
     for each in found:
         assert (each.level, each.rule) == (Level.ERROR, "not-executed")
-        assert "is not executed by this version of trioflow" in each.message
+        assert each.message.endswith(" is not executed by this version of trioflow.")
         assert remedy in each.remedy
 
 
@@ -203,6 +203,7 @@ def test_what_cannot_be_executed_as_drawn_is_a_fault(build: Build, rule: str, me
     assert (found.level, found.rule, found.element_id) == (Level.ERROR, rule, "x")
     assert message_part in found.message
     assert remedy in found.remedy
+    assert all(text[0].isupper() and text.endswith(".") for text in (found.message, found.remedy))
 
 
 def test_a_broken_key_expression_is_about_the_message_event() -> None:
@@ -244,8 +245,8 @@ def test_process_features_that_are_not_executed_are_refused() -> None:
         correlation_subscriptions=[CorrelationSubscription(correlation_key_ref="k")],
     )
     assert sorted(each.message.split(" is not")[0] for each in findings(built)) == [
-        "a correlation subscription",
-        "an ioSpecification of a process",
+        "A correlation subscription",
+        "An ioSpecification of a process",
     ]
 
 

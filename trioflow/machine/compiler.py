@@ -6,7 +6,7 @@ findings of a process come out of one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,7 @@ from trioflow.model import (
     Graph,
     InclusiveGateway,
     Interface,
+    MessageEventDefinition,
     Operation,
     Process,
     StartEvent,
@@ -190,7 +191,6 @@ class Compilation:
     def node_program(self, node: FlowNode, flows: Mapping[str, FlowProgram]) -> NodeProgram:
         """The node with its behaviour and its flows."""
         self._refuse_what_is_not_executed(node)
-        self.refuse_unknown_attributes(node)
         compiler = COMPILERS.get(type(node))
         if compiler is None:
             behaviour = self.refuse(node, _a(node.tag), "Model it with the elements that are executed")
@@ -211,21 +211,36 @@ class Compilation:
             default=default,
         )
 
-    def refuse_unknown_attributes(self, element: BaseElement) -> None:
-        """An attribute of our own namespace that means nothing here is a misspelling, not an extension."""
-        known = _OWN_ATTRIBUTES.get(element.tag, frozenset())
+    def refuse_unknown_attributes(self) -> None:
+        """An attribute of our own namespace that means nothing where it is is a misspelling, not an extension."""
         prefix = f"{{{TRIOFLOW_NAMESPACE}}}"
-        for name, _ in element.extensions.attributes:
-            if name.startswith(prefix) and name.removeprefix(prefix) not in known:
-                self.fault(
-                    element,
-                    "unknown-attribute",
-                    f"It has trioflow:{name.removeprefix(prefix)}, which means nothing on {_a(element.tag)}.",
-                    f"Known there: {', '.join(sorted(known)) or 'none'}.",
-                )
-        if isinstance(element, Event):
-            for definition in self.graph.event_definitions(element):
-                self.refuse_unknown_attributes(definition)
+        elements = {id(element): element for element in self._carriers()}  # events can share a definition
+        for element in elements.values():
+            known = _OWN_ATTRIBUTES.get(element.tag, frozenset())
+            for name, _ in element.extensions.attributes:
+                if name.startswith(prefix) and name.removeprefix(prefix) not in known:
+                    self.fault(
+                        element,
+                        "unknown-attribute",
+                        f"It has trioflow:{name.removeprefix(prefix)}, which means nothing on {_a(element.tag)}.",
+                        f"Known there: {', '.join(sorted(known)) or 'none'}.",
+                    )
+
+    def _carriers(self) -> Iterator[BaseElement]:
+        """Where somebody could write an attribute of ours and count on it."""
+        yield self.graph.process
+        for flows in self.graph.outgoing.values():
+            yield from flows
+        for node in self.graph.nodes.values():
+            yield node
+            if isinstance(node, Event):
+                yield from self._definitions(node)
+
+    def _definitions(self, event: Event) -> Iterator[BaseElement]:
+        for definition in self.graph.event_definitions(event):
+            yield definition
+            if isinstance(definition, MessageEventDefinition) and definition.message_ref in self.graph.roots:
+                yield self.graph.roots[definition.message_ref]
 
     def _refuse_what_is_not_executed(self, node: FlowNode) -> None:
         if isinstance(node, Activity):
@@ -303,6 +318,7 @@ def compile_program(
     """
     work = Compilation(graph, languages)
     work.refuse_process_features()
+    work.refuse_unknown_attributes()
     flows = work.flow_programs()
     nodes = {node.id: work.node_program(node, flows) for node in graph.nodes.values()}
     containers: list[Process | SubProcess] = [graph.process]

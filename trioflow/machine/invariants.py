@@ -104,9 +104,8 @@ def _open(state: State) -> list[Incident]:
 
 
 def _incidents(state: State) -> Iterator[str]:
-    listed = list(state.incidents.open.items())
-    if listed != [(each.id, each) for each in _open(state)]:
-        yield f"the open incidents are {[each.id for each in _open(state)]}, and listed are {[key for key, _ in listed]}"
+    if list(state.incidents.open.items()) != [(each.id, each) for each in _open(state)]:
+        yield f"open are the incidents {[each.id for each in _open(state)]}, and listed {list(state.incidents.open)}"
     for incident in state.incidents.values():
         if not incident.first <= incident.last <= state.header.now:
             yield f"incident {incident.id} is from {incident.first} to {incident.last}, and now is {state.header.now}"

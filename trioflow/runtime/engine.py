@@ -437,11 +437,12 @@ async def _work(
                 committer=Committer(shell),
                 residents=Residents(shell, programs, engine.recovery),
                 timers=Timers(shell),
+                recovery=Recovery(shell, engine.recovery),
             )
             nursery.start_soon(shell.committer.run)
             async with trio.open_nursery() as services:
                 services.start_soon(shell.timers.run)
-                services.start_soon(Recovery(shell, engine.recovery).run)
+                services.start_soon(shell.recovery.run)
                 task_status.started((engine, close))
                 await closing.wait()
                 services.cancel_scope.cancel()

@@ -16,7 +16,7 @@ import trio
 from attrs import define, field
 
 from trioflow.checkpoint.recorder import Recorder
-from trioflow.checkpoint.records import Item
+from trioflow.checkpoint.records import Item, SubscriptionRow
 from trioflow.errors import EngineBug, InvalidRequest, StoreError, TrioflowError
 from trioflow.facts import RawFact
 from trioflow.machine.apply import advance, apply
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Host"]
 
+SUBSCRIPTION = SubscriptionRow.kind
 MANY_MARKS = 4_096
 """Touched entities after which a volatile store's marks are forgotten: the next piece is a base anyway."""
 
@@ -444,6 +445,8 @@ class Host:
             self.shell.timers.stored(item)
         if outcome.deliveries:
             self.shell.residents.deliver_all(outcome.deliveries)
+        if item.declined or (self.state.is_terminal and any(kind == SUBSCRIPTION for kind, _ in item.deleted)):
+            self.shell.recovery.look()  # a message may have been matched again, to an instance that is parked
         self._release_pending()
         if self.shell.watchers.watches(self.instance_id) and self.final_state is not None:
             self.shell.watchers.notify(self.instance_id, self.state)

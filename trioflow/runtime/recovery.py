@@ -43,13 +43,21 @@ class Recovery:
     def __init__(self, shell: Shell, report: RecoveryReport) -> None:
         self._shell = shell
         self._report = report
+        self._wanted = trio.Event()
+
+    def look(self) -> None:
+        """Something may have been assigned to an instance that nobody holds: look now, not at the next poll."""
+        self._wanted.set()
 
     async def run(self) -> None:
         """Take up the orphans and poll, for ever: a store that did not answer is asked again."""
         while True:
             await self._take_up_orphans()
             await self._poll()
-            await trio.sleep(POLL_SECONDS)
+            with trio.move_on_after(POLL_SECONDS):
+                await self._wanted.wait()
+            self._wanted = trio.Event()
+            await trio.lowlevel.checkpoint()
 
     async def _take_up_orphans(self) -> None:
         after = ""

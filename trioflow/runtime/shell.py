@@ -20,6 +20,7 @@ from trioflow.values import ValueCodec
 
 if TYPE_CHECKING:
     from trioflow.runtime.committer import Committer
+    from trioflow.runtime.recovery import Recovery
     from trioflow.runtime.residents import Residents
     from trioflow.runtime.timing import Timers
 
@@ -50,17 +51,27 @@ class Shell:
     committer: Committer = field(init=False)
     residents: Residents = field(init=False)
     timers: Timers = field(init=False)
+    recovery: Recovery = field(init=False)
     is_serving: bool = False
     closing: bool = False
     call_limit: int = 64
     _commits: Iterator[int] = field(factory=lambda: itertools.count(1))
 
-    def assemble(self, *, nursery: trio.Nursery, committer: Committer, residents: Residents, timers: Timers) -> None:
+    def assemble(
+        self,
+        *,
+        nursery: trio.Nursery,
+        committer: Committer,
+        residents: Residents,
+        timers: Timers,
+        recovery: Recovery,
+    ) -> None:
         """Put in the parts that need the shell themselves."""
         self.nursery = nursery
         self.committer = committer
         self.residents = residents
         self.timers = timers
+        self.recovery = recovery
         self.is_serving = True
 
     def commit_id(self) -> str:

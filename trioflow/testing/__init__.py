@@ -1,4 +1,4 @@
-"""For the tests of programs that use trioflow: virtual time, crashes at chosen commits, the conformance kit for stores."""
+"""For the tests of programs that use trioflow: virtual time, crashes at chosen commits, the kit for stores."""
 
 from __future__ import annotations
 

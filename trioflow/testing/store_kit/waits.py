@@ -215,7 +215,7 @@ class WaitContract(Contract):
         assert await engine.store.incidents(state=None, instance_id="b", after=("b", 1)) == (open_one,)
 
     async def test_incident_is_dropped_and_ended(self, engine: Engine) -> None:
-        """An incident that becomes a dead letter is no open one; the end of its instance leaves it, and takes others."""
+        """An incident that becomes a dead letter is no open one; the end of its instance leaves it alone."""
         item = new_item("a", upserts=[_incident("a")], has_incidents=True)
         dropped = after_item(item, upserts=(_incident("a", state="dropped"),))
         await engine.commit(item, dropped)
