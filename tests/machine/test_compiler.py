@@ -12,7 +12,7 @@ from attrs import frozen
 from tests.machine.support import Driver, compiled, findings
 from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, PythonExpressions, PythonScripts
-from trioflow.model import Interface, MessageEventDefinition, Operation
+from trioflow.model import Interface, Message, MessageEventDefinition, Operation, SequenceFlow
 from trioflow.model.base import TRIOFLOW_NAMESPACE, Expression, Extensions
 from trioflow.model.builder import (
     DefinitionsBuilder,
@@ -204,6 +204,111 @@ def test_what_cannot_be_executed_as_drawn_is_a_fault(build: Build, rule: str, me
     assert message_part in found.message
     assert remedy in found.remedy
     assert all(text[0].isupper() and text.endswith(".") for text in (found.message, found.remedy))
+
+
+# ------------------------------------------------------------------ our own attributes
+
+
+def _message_catch(p: ProcessBuilder, extensions: Extensions) -> None:
+    p.document.add(Message(id="m", name="paid"))
+    p.start("s").catch("c", on=MessageEventDefinition(id="x", message_ref="m", extensions=extensions))
+
+
+def _message(p: ProcessBuilder, extensions: Extensions) -> None:
+    p.document.add(Message(id="x", name="paid", extensions=extensions))
+    fork = p.start("s").parallel("fork")
+    fork.catch("c", on=MessageEventDefinition(message_ref="x"))
+    fork.catch("d", on=MessageEventDefinition(message_ref="x"))
+
+
+def _timer_catch(p: ProcessBuilder, extensions: Extensions) -> None:
+    hour = TimerEventDefinition(id="x", time_duration=Expression(text="PT1H"), extensions=extensions)
+    p.start("s").catch("c", on=hour)
+
+
+def _flow(p: ProcessBuilder, extensions: Extensions) -> None:
+    p.start("s")
+    p.task("t")
+    p.add(SequenceFlow(id="x", source_ref="s", target_ref="t", extensions=extensions))
+
+
+CARRIERS: Mapping[str, Callable[[ProcessBuilder, Extensions], Any]] = {
+    "userTask": lambda p, extensions: p.start("s").user("x", extensions=extensions),
+    "receiveTask": lambda p, extensions: p.start("s").receive("x", message="m", extensions=extensions),
+    "serviceTask": lambda p, extensions: p.start("s").service("x", extensions=extensions),
+    "endEvent": lambda p, extensions: p.start("s").end("x", extensions=extensions),
+    "messageEventDefinition": _message_catch,
+    "timerEventDefinition": _timer_catch,
+    "sequenceFlow": _flow,
+    "message": _message,
+}
+"""For each tag: a process in which an element of that tag, x, has the extensions."""
+
+KNOWN: list[tuple[str, str, str]] = [
+    ("userTask", "assignee", "ann"),
+    ("userTask", "candidateGroups", "clerks, sales"),
+    ("userTask", "candidateUsers", "ann"),
+    ("userTask", "dueDate", "now()"),
+    ("userTask", "priority", "70"),
+    ("messageEventDefinition", "correlationKey", "order"),
+    ("timerEventDefinition", "timeZone", "Europe/Berlin"),
+]
+
+
+@pytest.mark.parametrize("tag, name, value", KNOWN)
+def test_an_attribute_of_ours_is_accepted_on_its_element(tag: str, name: str, value: str) -> None:
+    """Each of them, where it is executed."""
+    built = ProcessBuilder("p")
+    CARRIERS[tag](built, own(**{name: value}))
+    assert compiled(built).nodes
+
+
+def test_the_key_of_a_receive_task_is_known_though_the_task_is_not_executed() -> None:
+    """It is the task that is refused, not what is written on it."""
+    built = ProcessBuilder("p")
+    CARRIERS["receiveTask"](built, own(correlationKey="order"))
+    assert [each.rule for each in findings(built)] == ["not-executed"]
+
+
+UNKNOWN: list[tuple[str, str, str, str]] = [
+    ("userTask", "asignee", "a userTask", "assignee, candidateGroups, candidateUsers, dueDate, priority"),
+    ("userTask", "correlationKey", "a userTask", "assignee, candidateGroups, candidateUsers, dueDate, priority"),
+    ("messageEventDefinition", "key", "a messageEventDefinition", "correlationKey"),
+    ("timerEventDefinition", "timezone", "a timerEventDefinition", "timeZone"),
+    ("serviceTask", "assignee", "a serviceTask", "none"),
+    ("endEvent", "priority", "an endEvent", "none"),
+    ("sequenceFlow", "priority", "a sequenceFlow", "none"),
+    ("message", "correlationKey", "a message", "none"),
+]
+
+
+@pytest.mark.parametrize("tag, name, where, known", UNKNOWN)
+def test_an_attribute_of_ours_that_means_nothing_there_is_refused(tag: str, name: str, where: str, known: str) -> None:
+    """A misspelling, or the wrong place: never silence, and once, however many events share the element."""
+    built = ProcessBuilder("p")
+    CARRIERS[tag](built, own(**{name: "1"}))
+    (found,) = findings(built)
+    assert (found.level, found.rule, found.element_id) == (Level.ERROR, "unknown-attribute", "x")
+    assert found.message == f"It has trioflow:{name}, which means nothing on {where}."
+    assert found.remedy == f"Known there: {known}."
+
+
+def test_an_attribute_of_ours_on_the_process_is_refused() -> None:
+    """No attribute of ours is for a whole process."""
+    built = ProcessBuilder("x", extensions=own(timeZone="Europe/Berlin"))
+    built.start("s")
+    (found,) = findings(built)
+    assert (found.rule, found.element_id) == ("unknown-attribute", "x")
+
+
+def test_attributes_of_others_are_theirs() -> None:
+    """Whatever a vendor writes on an element is carried, not judged."""
+    built = ProcessBuilder("p")
+    built.start("s").task("x", extensions=Extensions(attributes=(("{urn:vendor}assignee", "ann"),)))
+    assert compiled(built).nodes
+
+
+# ------------------------------------------------------------------ more findings
 
 
 def test_a_broken_key_expression_is_about_the_message_event() -> None:

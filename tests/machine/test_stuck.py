@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.machine.support import NOON, Driver, compiled, identity
 from trioflow.facts import Status
 from trioflow.machine import joins
 from trioflow.machine.apply import apply, new_state
-from trioflow.machine.events import ActivityCompleted, Start
+from trioflow.machine.events import ActivityCompleted, ResolveIncident, RetryIncident, Start
 from trioflow.machine.transition import Run
 from trioflow.model.builder import ProcessBuilder, Scope
 
@@ -45,6 +47,21 @@ def test_retry_of_a_stuck_join_looks_again_and_finds_it_stuck() -> None:
     run.retry("join")
     assert run.incidents == [("stuck", "join")]
     assert run.incident("join").id != before
+
+
+def test_a_join_that_is_still_stuck_when_it_is_looked_at_again_is_stuck_since_the_first_time() -> None:
+    """A retry is no new start; an incident that was overtaken is over, and the next one is a new one."""
+    hour = timedelta(hours=1)
+    run = Driver(compiled(resolvable_pair()))
+    run.start(straight=True)
+    run.complete("a")
+    run.complete("b")
+    run.apply(RetryIncident(incident=run.incident("one").id), after=hour)
+    again = run.incident("one")
+    assert (again.first, again.last) == (NOON, NOON + hour)
+    run.apply(ResolveIncident(incident=run.incident("two").id), after=hour)
+    assert run.incidents == [("stuck", "one")]
+    assert run.incident("one").first == NOON + 2 * hour
 
 
 def test_resolving_a_stuck_join_fires_it_with_what_is_there() -> None:
@@ -141,6 +158,36 @@ def test_a_token_let_out_that_goes_astray_leaves_the_other_join_stuck() -> None:
     before = run.incident("two").id
     run.resolve("one")
     assert run.incident("two").id == before
+
+
+def test_a_stuck_join_that_can_be_served_again_serves_the_next_one_in_the_same_look() -> None:
+    """One counts on a free token, each further one on the join before it: all incidents go together."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    first, second, third, door = (built.parallel(name) for name in ("first", "second", "third", "door"))
+    for join in (first, second, third, door):
+        fork.to(join)
+    fork.service("work").to("first")
+    first.to("second")
+    first.to("door")
+    second.to("first")
+    second.to("third")
+    door.to("work")
+    run = Driver(compiled(built))
+    run.start()
+    run.complete("work")
+    assert run.incidents == [("stuck", "first"), ("stuck", "second"), ("stuck", "third"), ("stuck", "door")]
+    run.resolve("door")
+    assert run.incidents == []
+    assert run.said("incident-overtaken") == ["first", "second", "third"]
+    joins_of_root = next(iter(run.state.scopes.values())).joins
+    assert {name: join.holders for name, join in joins_of_root.items()} == {
+        "first": {"flow_second_first": "second"},
+        "second": {"flow_first_second": "work"},
+        "third": {"flow_second_third": "second"},
+    }
+    run.complete("work")
+    assert run.incidents == [("stuck", "first"), ("stuck", "second"), ("stuck", "third")]
 
 
 def test_a_join_held_through_another_join_is_stuck_with_it() -> None:

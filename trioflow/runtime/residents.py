@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import trio
@@ -32,6 +32,7 @@ from trioflow.machine.state import State
 from trioflow.machine.transition import Transition
 from trioflow.runtime.acts import Act, engine_closed
 from trioflow.runtime.host import Host
+from trioflow.runtime.insisting import insist
 from trioflow.runtime.set_aside import SetAside
 from trioflow.runtime.shell import LOGGER, Shell
 from trioflow.stores.port import Loaded
@@ -44,10 +45,6 @@ __all__ = ["Residents"]
 
 MAX_ENTERING = 64
 """Instances that may be on their way in before triggers that can wait do so."""
-MAX_CLAIMS = 100
-"""Attempts to claim an instance, over some eight minutes, until the store counts as unable to (an impossible id)."""
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 5.0
 MAX_FAILURES = 5
 """Attempts to load an instance before it is quarantined."""
 
@@ -192,16 +189,12 @@ class Residents:
 
         Callers are told at once, and repeat their acts; triggers wait here.
         """
-        pause = FIRST_PAUSE
-        for _ in range(MAX_CLAIMS):
-            try:
-                return await self._shell.store.claim(entry.instance_id, self._shell.owner)
-            except StoreError as error:
-                LOGGER.error("instance %s is not claimed (%s); trying again in %.2f s", entry.instance_id, error, pause)
-                self._refuse_callers(entry, error)
-            await trio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
-        return None
+        instance_id, owner = entry.instance_id, self._shell.owner
+        return await insist(
+            f"give instance {instance_id}",
+            lambda: self._shell.store.claim(instance_id, owner),
+            refused=lambda error: self._refuse_callers(entry, error),
+        )
 
     @staticmethod
     def _refuse_callers(entry: Entering, error: Exception) -> None:
@@ -217,10 +210,7 @@ class Residents:
             return False
         self._set_aside.add(head.instance_id, f"quarantined after {head.failures} failures, the last: {head.failure}")
         self._report.add("quarantined", head.instance_id, head.failure)
-        try:
-            await self._shell.store.release(head.instance_id, self._shell.owner)
-        except StoreError as error:
-            LOGGER.error("instance %s could not be given back: %s", head.instance_id, error)
+        await self._give_back(head.instance_id)
         refusal = self._set_aside.refusal(head.instance_id, self._shell.store.now())
         assert refusal is not None
         self._turn_away(entry, refusal)
@@ -258,19 +248,16 @@ class Residents:
     async def _not_loaded(self, entry: Entering, loaded: Loaded, error: Exception) -> None:
         """One bad record is one bad record: it is marked or counted, and everything else goes on."""
         head, store, owner = loaded.head, self._shell.store, self._shell.owner
-        try:
-            if isinstance(error, _Drifted):
-                await store.mark_drift(head.instance_id, owner, str(error))
-                self._set_aside.add(head.instance_id, f"drifted: {error}")
-                self._report.add("drifted", head.instance_id, str(error))
-            elif isinstance(error, DefinitionNotFound):
-                await store.release(head.instance_id, owner)
-                self._set_aside.add(head.instance_id, str(error), for_definition=True)
-                self._report.add("unknown definition", head.instance_id, str(error))
-            else:
-                await self._count_failure(head.instance_id, head.failures, error)
-        except StoreError as second:
-            LOGGER.error("instance %s could not be given back: %s", head.instance_id, second)
+        if isinstance(error, _Drifted):
+            self._set_aside.add(head.instance_id, f"drifted: {error}")
+            self._report.add("drifted", head.instance_id, str(error))
+            await insist("mark a drifted instance", lambda: store.mark_drift(head.instance_id, owner, str(error)))
+        elif isinstance(error, DefinitionNotFound):
+            self._set_aside.add(head.instance_id, str(error), for_definition=True)
+            self._report.add("unknown definition", head.instance_id, str(error))
+            await self._give_back(head.instance_id)
+        else:
+            await self._count_failure(head.instance_id, head.failures, error)
         reason = self._set_aside.refusal(head.instance_id, store.now()) or error
         self._turn_away(entry, error if isinstance(error, CorruptRecord) else reason)
 
@@ -278,14 +265,22 @@ class Residents:
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         final = self._shell.store.volatile or failures + 1 >= MAX_FAILURES
         retry_at = None if final else self._shell.store.now() + timedelta(seconds=2.0**failures)
-        await self._shell.store.release(instance_id, self._shell.owner, failure=text, retry_at=retry_at)
         self._set_aside.add(instance_id, text, until=retry_at)
+        await self._give_back(instance_id, failure=text, retry_at=retry_at)
         if retry_at is not None:
             self._shell.timers.push(TimerRow(instance_id, RESUME, retry_at))
         kind = "quarantined" if retry_at is None else "failed"
         self._report.add(kind, instance_id, text)
         LOGGER.error(
             "instance %s %s: %s", instance_id, kind, text, exc_info=error if isinstance(error, Exception) else None
+        )
+
+    async def _give_back(self, instance_id: str, *, failure: str = "", retry_at: datetime | None = None) -> None:
+        """Give up the ownership of an instance that cannot be loaded."""
+        store, owner = self._shell.store, self._shell.owner
+        await insist(
+            f"take instance {instance_id} back",
+            lambda: store.release(instance_id, owner, failure=failure, retry_at=retry_at),
         )
 
     def _turn_away(self, entry: Entering, error: Exception) -> None:
@@ -318,12 +313,9 @@ class Residents:
             self._shell.nursery.start_soon(self._count_loss, host.instance_id, failure)
 
     async def _count_loss(self, instance_id: str, failure: str) -> None:
-        try:
-            head = await self._shell.store.head(instance_id)
-            if head is not None:
-                await self._count_failure(instance_id, head.failures, failure)
-        except StoreError as error:
-            LOGGER.error("instance %s could not be given back: %s", instance_id, error)
+        head = await insist("tell of a lost instance", lambda: self._shell.store.head(instance_id))
+        if head is not None:
+            await self._count_failure(instance_id, head.failures, failure)
 
     async def closed(self) -> None:
         """Wait until no instance is resident any more (the engine closes)."""
