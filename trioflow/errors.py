@@ -59,14 +59,6 @@ class ExpressionError(TrioflowError):
     """An expression or script does not parse, or its evaluation failed or was refused."""
 
 
-class UnstorableValue(TrioflowError):
-    """A value has no canonical form; ``path`` leads to the offending part of it."""
-
-    def __init__(self, message: str, *, path: str = "") -> None:
-        super().__init__(message)
-        self.path = path
-
-
 class BpmnError(TrioflowError):
     """A business error (clause 10.5.6) that a handler throws into the model.
 
@@ -85,6 +77,14 @@ class BpmnError(TrioflowError):
 
 class InvalidRequest(TrioflowError):
     """A call whose arguments make no sense together; nothing was done."""
+
+
+class UnstorableValue(InvalidRequest):
+    """A value has no canonical form; ``path`` leads to the offending part of it."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class DefinitionNotFound(InvalidRequest):

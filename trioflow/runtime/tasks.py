@@ -83,9 +83,10 @@ class Tasks:
         """The task is done, with these outputs; returns when that is stored.
 
         With ``actor``: the actor must hold it, or be a candidate of a task that nobody holds.  Without: the program
-        itself completes it.
+        itself completes it.  ``UnstorableValue`` names an output that cannot be stored; the task stays open.
         """
-        event = TaskCompleted(wait=_parsed(task)[1], outputs=outputs or {}, actor=actor, groups=frozenset(groups))
+        stored = self._shell.codec.canonical(dict(outputs or {}), "outputs")
+        event = TaskCompleted(wait=_parsed(task)[1], outputs=stored, actor=actor, groups=frozenset(groups))
         await self._act(task, event)
 
     async def _act(self, task: str, event: Event) -> None:
