@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tests.machine.support import Driver, compiled, findings
 from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, PythonExpressions, PythonScripts
+from trioflow.machine.compiler import compile_program
 from trioflow.model import Interface, Message, MessageEventDefinition, Operation, SequenceFlow
 from trioflow.model.base import TRIOFLOW_NAMESPACE, Expression, Extensions
 from trioflow.model.builder import (
@@ -34,6 +35,8 @@ from trioflow.model.common import CorrelationSubscription, ResourceRole
 from trioflow.model.data import InputOutputSpecification
 from trioflow.model.events import SignalEventDefinition, TimerEventDefinition
 from trioflow.model.findings import Level
+from trioflow.model.graph import Graph
+from trioflow.values import ValueCodec
 
 Build = Callable[[ProcessBuilder], Any]
 
@@ -295,9 +298,11 @@ def test_an_attribute_of_ours_that_means_nothing_there_is_refused(tag: str, name
 
 def test_an_attribute_of_ours_on_the_process_is_refused() -> None:
     """No attribute of ours is for a whole process."""
-    built = ProcessBuilder("x", extensions=own(timeZone="Europe/Berlin"))
+    built = ProcessBuilder("x")
     built.start("s")
-    (found,) = findings(built)
+    definitions = built.build()
+    process = evolve(definitions.processes[0], extensions=own(timeZone="Europe/Berlin"))
+    _, (found,) = compile_program(Graph.of(definitions, process), Languages.default(), ValueCodec())
     assert (found.rule, found.element_id) == ("unknown-attribute", "x")
 
 

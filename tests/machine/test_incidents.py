@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from tests.machine.support import Driver, compiled
+from tests.machine.support import NOON, Driver, compiled
 from trioflow.facts import Status
 from trioflow.machine.events import Cancel, DropIncident, ResolveIncident, RetryIncident
-from trioflow.model.builder import ProcessBuilder, terminate
+from trioflow.model.builder import ProcessBuilder, message, terminate, timer
 
 
 def undecided() -> Driver:
@@ -113,6 +115,128 @@ def test_an_instance_with_an_incident_stays_active_and_is_stalled_when_nothing_e
     stalled.append(run.state.is_stalled)
     assert stalled == [False, True]
     assert run.status is Status.ACTIVE
+
+
+# ------------------------------------------------------------------ since when
+
+HOUR = timedelta(hours=1)
+
+
+def times(run: Driver, node: str) -> tuple[timedelta, timedelta]:
+    """How long after noon the incident at the node was there first, and last."""
+    incident = run.incident(node)
+    return incident.first - NOON, incident.last - NOON
+
+
+def wait(run: Driver) -> None:
+    """An hour goes by before the next event."""
+    run.now += HOUR
+
+
+@pytest.mark.parametrize("variables", [None, {"x": 1}], ids=["same-step", "new-entry"])
+def test_an_incident_remembers_its_first_time_over_an_operators_retries(variables: dict[str, int] | None) -> None:
+    """Each retry that fails again is another incident, of the same failure."""
+    run = forked_with_incident()
+    for hours in (1, 2):
+        wait(run)
+        run.retry("broken", variables)
+        run.fail("broken")
+        assert times(run, "broken") == (timedelta(), hours * HOUR)
+
+
+def test_an_incident_after_scheduled_retries_is_there_since_the_first_failure() -> None:
+    """The retries are part of it; and the operator's later one too."""
+    run = Driver(compiled(service_and_more()))
+    run.start()
+    for _ in range(2):
+        run.fail("work", retry_in=HOUR)
+        run.due("work")
+    run.fail("work")
+    assert run.incidents == [("retries-exhausted", "work")]
+    assert times(run, "work") == (timedelta(), 2 * HOUR)
+    wait(run)
+    run.retry("work")
+    run.fail("work")
+    assert times(run, "work") == (timedelta(), 3 * HOUR)
+
+
+def service_and_more() -> ProcessBuilder:
+    """A service task with a way out that has to be chosen, another one, and the first one again."""
+    built = ProcessBuilder("p")
+    work = built.start("s").exclusive("again").service("work")
+    work.when("x").service("more").to("again")
+    return built
+
+
+def test_a_token_that_moved_on_fails_for_the_first_time() -> None:
+    """At the next node, and at the same one when it comes back."""
+    run = Driver(compiled(service_and_more()))
+    run.start(x=True)
+    run.fail("work")
+    wait(run)
+    run.retry("work")
+    run.complete("work")
+    run.fail("more")
+    assert times(run, "more") == (HOUR, HOUR)
+    wait(run)
+    run.resolve("more")
+    run.fail("work")
+    assert times(run, "work") == (2 * HOUR, 2 * HOUR)
+
+
+def test_a_token_that_cannot_leave_fails_since_its_step_has_worked() -> None:
+    """The failure of the step is over; choosing the flows is another one, over its own retries."""
+    run = Driver(compiled(service_and_more()))
+    run.start(x=False)
+    run.fail("work")
+    wait(run)
+    run.retry("work")
+    run.complete("work")
+    assert run.incidents == [("no-outgoing-flow", "work")]
+    wait(run)
+    run.retry("work")
+    assert times(run, "work") == (HOUR, 2 * HOUR)
+
+
+@pytest.mark.parametrize("kind", ["user-task", "message", "timer"])
+def test_a_wait_that_could_be_armed_at_last_does_not_fail_any_more(kind: str) -> None:
+    """Its retries are of one failure; what happens when the wait is over is a new one."""
+    built = ProcessBuilder("p")
+    path = built.start("s")
+    at = {
+        "user-task": lambda: path.user("x", due_date="=due"),
+        "message": lambda: path.catch("x", on=message("m", key="key")),
+        "timer": lambda: path.catch("x", on=timer(duration="delay")),
+    }[kind]()
+    at.when("enough").end("e")
+    run = Driver(compiled(built))
+    run.start(enough=False)
+    wait(run)
+    run.retry("x")
+    assert times(run, "x") == (timedelta(), HOUR)
+    run.retry("x", {"due": None, "key": 1, "delay": "PT1H"})
+    assert run.incidents == []
+    wait(run)
+    {"user-task": run.complete, "message": run.receive, "timer": run.due}[kind]("x")
+    assert run.incidents == [("no-outgoing-flow", "x")]
+    assert times(run, "x") == (2 * HOUR, 2 * HOUR)
+
+
+def test_a_sub_process_that_could_be_entered_at_last_does_not_fail_any_more() -> None:
+    """The limit of steps stopped its token before it; the incident when it leaves is a new one."""
+    built = ProcessBuilder("p")
+    sub = built.start("s").task("t").subprocess("sub")
+    sub.inside.service("inner")
+    sub.when("enough").end("e")
+    run = Driver(compiled(built, hop_limit=2))
+    run.start(enough=False)
+    assert run.incidents == [("step-limit", "sub")]
+    wait(run)
+    run.retry("sub")
+    assert run.at("sub").failing is None
+    run.complete("inner")
+    assert run.incidents == [("no-outgoing-flow", "sub")]
+    assert times(run, "sub") == (HOUR, HOUR)
 
 
 def test_terminate_and_cancel_overtake_an_incident() -> None:

@@ -7,6 +7,7 @@ one of `violations`, which walks the other way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -18,7 +19,16 @@ from trioflow.checkpoint.documents import Documents
 from trioflow.checkpoint.recorder import Recorder
 from trioflow.facts import Status
 from trioflow.machine.apply import apply, new_state
-from trioflow.machine.events import ActivityCompleted, ActivityFailed, DropIncident, Event, ResolveIncident, Start
+from trioflow.machine.events import (
+    ActivityCompleted,
+    ActivityFailed,
+    DropIncident,
+    Event,
+    ResolveIncident,
+    RetryIncident,
+    Start,
+    TimerDue,
+)
 from trioflow.machine.explain import tokens
 from trioflow.machine.invariants import violations
 from trioflow.machine.program import Program
@@ -191,8 +201,8 @@ def _wild(kinds: list[str], flows: list[tuple[int, int]]) -> Program:
 
 
 def _acts(state: State, data: st.DataObject) -> Event | None:
-    """Something that can happen now: a step ends, fails, or an operator acts."""
-    running = [track for track in state.tracks.values() if track.state is TrackState.EXECUTING]
+    """Something that can happen now: a step ends, fails, is due again, or an operator acts."""
+    running = [track for track in state.tracks.values() if track.state in {TrackState.EXECUTING, TrackState.WAITING}]
     incidents = [each for each in state.incidents.values() if each.state is IncidentState.OPEN]
     choices: list[Track | Any] = [*running, *incidents]
     if not choices:
@@ -200,9 +210,14 @@ def _acts(state: State, data: st.DataObject) -> Event | None:
     chosen = choices[data.draw(st.integers(0, len(choices) - 1))]
     choice = data.draw(st.integers(0, 5))
     if isinstance(chosen, Track):
-        if choice == 5:
-            return ActivityFailed(track=chosen.id, step=chosen.step, failure=failure())
-        return ActivityCompleted(chosen.id, chosen.step, {"choice": choice})
+        if isinstance(chosen.wait, RetryWait):
+            return TimerDue(chosen.wait.id, chosen.wait.deadline)
+        if choice < 4:
+            return ActivityCompleted(chosen.id, chosen.step, {"choice": choice})
+        retry_in = timedelta() if choice == 4 else None
+        return ActivityFailed(track=chosen.id, step=chosen.step, failure=failure(), retry_in=retry_in)
+    if choice == 3:
+        return RetryIncident(incident=chosen.id)
     return DropIncident(incident=chosen.id) if choice > 3 else ResolveIncident(incident=chosen.id)
 
 

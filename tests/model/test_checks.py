@@ -35,7 +35,7 @@ def test_rule_names_are_stable_words() -> None:
     names = [rule.name for rule in RULES]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
-    assert all(re.search(r"\d", rule.clause) for rule in RULES)
+    assert all(rule.clause == "choice" or re.search(r"\d", rule.clause) for rule in RULES)
 
 
 def test_all_findings_in_one_pass() -> None:

@@ -13,7 +13,7 @@ from trioflow.machine.program import Program
 from trioflow.machine.state import State
 from trioflow.runtime.parking import Berth
 
-__all__ = ["Act", "Reply", "engine_closed", "ownership_lost"]
+__all__ = ["Act", "Reply", "Told", "engine_closed", "ownership_lost"]
 
 
 class Reply:
@@ -47,6 +47,14 @@ class Reply:
         if self._error is not None:
             raise self._error
         return self._value
+
+
+@define(eq=False)
+class Told:
+    """An answer that is given when what it tells is stored."""
+
+    reply: Reply
+    value: object
 
 
 @define(eq=False)

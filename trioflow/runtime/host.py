@@ -24,10 +24,10 @@ from trioflow.machine.events import Event, MessageArrived, Report
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
 from trioflow.machine.transition import Effect, Run, Stop, Transition
-from trioflow.runtime.acts import Act, Reply, ownership_lost
+from trioflow.runtime.acts import Act, Reply, Told, ownership_lost
 from trioflow.runtime.parking import Berth
 from trioflow.runtime.shell import LOGGER, Shell
-from trioflow.runtime.track_tasks import TrackTasks
+from trioflow.runtime.track_tasks import Blocked, TrackTasks
 from trioflow.stores.port import Answer, Outcome
 
 if TYPE_CHECKING:
@@ -38,23 +38,6 @@ __all__ = ["Host"]
 SUBSCRIPTION = SubscriptionRow.kind
 MANY_MARKS = 4_096
 """Touched entities after which a volatile store's marks are forgotten: the next piece is a base anyway."""
-
-
-@define(eq=False)
-class Told:
-    """An answer that is given when what it tells is stored."""
-
-    reply: Reply
-    value: object
-
-
-@define(eq=False)
-class Blocked:
-    """Effects that wait until the tasks that the same transition stopped have really ended."""
-
-    stops: set[int]
-    effects: Sequence[Effect]
-    seq: int
 
 
 @define(eq=False)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from attrs import define
 
 from trioflow.machine.state import TrackState
 from trioflow.runtime.runners import Runner
 
 if TYPE_CHECKING:
-    from trioflow.machine.transition import Run
+    from trioflow.machine.transition import Effect, Run
     from trioflow.runtime.host import Host
 
-__all__ = ["TrackTasks"]
+__all__ = ["Blocked", "TrackTasks"]
+
+
+@define(eq=False)
+class Blocked:
+    """Effects that wait until the tasks that the same transition stopped have really ended."""
+
+    stops: set[int]
+    effects: Sequence[Effect]
+    seq: int
 
 
 class TrackTasks:
