@@ -18,7 +18,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(abc|collections|contextlib|datetime|decimal|enum|os|pathlib|typing|types|uuid)\..*"),
     (r"py:.*", r"(attr|attrs|cattrs|lxml|orjson|trio)\..*"),
     # Names that a module only knows while it is type-checked, and type variables: autodoc shows them bare.
-    (r"py:class", r"FlowNode|SubProcess|On|Programs|Shell|Value|datetime|trioflow\..*\.(F|_Class)"),
+    (r"py:class", r"FlowNode|SubProcess|On|Programs|Shell|Value|datetime|trioflow\..*\.(F|T|_Class|_Forwarding)"),
     # The inside of the engine and of an instance, which signatures name and no user makes.
     (
         r"py:class",
@@ -26,8 +26,8 @@ nitpick_ignore_regex = [
     ),
     # Without an index entry, because an `Expression` elsewhere is the model's.
     (r"py:class", r"trioflow\.expressions\.ports\.(Expression|Script)"),
-    # The port of the stores is described where a store is added.
-    (r"py:class", r"trioflow\.stores\.port\..*"),
+    # The port of the stores, and what goes through it, are described where a store is added.
+    (r"py:class", r"trioflow\.(stores\.port|checkpoint\.records)\..*"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import cast
 
 import pytest
 import trio
 
-from tests.runtime.support import Gate, asking, opened, parked, receiving, registry, sleeping
+from tests.runtime.support import FaultyStore, Gate, asking, opened, parked, receiving, registry, sleeping, until
 from trioflow import Engine, Handlers, ProcessBuilder, Status, Work
+from trioflow.machine.events import TimerDue
 from trioflow.model import Definitions
 from trioflow.model.builder import message, timer
+from trioflow.runtime.acts import Act
 from trioflow.stores.memory import MemoryStore
 from trioflow.stores.port import Store
 from trioflow.testing import VirtualClock
@@ -265,3 +269,27 @@ async def test_timer_against_parking(clock: VirtualClock, kind: str) -> None:
                         at = clock.now() + timedelta(milliseconds=source.randrange(-2, 3))
                         instance = await engine.start("ticks", {"at": at})
                         nursery.start_soon(instance.wait)
+
+
+async def test_act_that_comes_while_the_end_is_being_stored(clock: VirtualClock) -> None:
+    """Whoever waits for an instance is told of its end, also when something else reaches it while that is stored."""
+    faulty = FaultyStore(MemoryStore(clock=clock, recording=True))
+    async with opened(cast("Store", faulty), clock, receiving()) as engine:
+        instance = await engine.start("receiver")
+        await parked(engine)
+        statuses: list[Status] = []
+
+        async def waits() -> None:
+            statuses.append((await instance.wait()).status)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(waits)
+            nursery.start_soon(partial(engine.send_message, "paid", message_id="m"))
+            await until(lambda: engine.statistics().resident == 1)
+            faulty.gate = trio.Event()
+            await until(lambda: any(item.status is Status.COMPLETED for item in faulty.batches[-1]))
+            engine._shell.residents.deliver(instance.id, Act(TimerDue(1, clock.now())))
+            faulty.gate.set()
+            with trio.fail_after(5):
+                await until(lambda: bool(statuses))
+        assert statuses == [Status.COMPLETED]

@@ -296,6 +296,8 @@ class Residents:
         """A host has ended.  Who came meanwhile is delivered again: the instance is claimed and hydrated for it."""
         if self._entries.get(host.instance_id) is host:
             del self._entries[host.instance_id]
+        if host.state.is_terminal or host.is_lost:
+            self._shell.watchers.notify(host.instance_id, None)  # whoever waits looks into the store
         for act in leftovers:
             if self._shell.closing:
                 _refuse(act, engine_closed(host.instance_id))
