@@ -10,9 +10,21 @@ from typing import cast
 
 import pytest
 import trio
+import trio.testing
 
-from tests.runtime.support import FaultyStore, Gate, asking, opened, parked, receiving, registry, sleeping, until
-from trioflow import Engine, Handlers, ProcessBuilder, Status, Work
+from tests.runtime.support import (
+    FaultyStore,
+    Gate,
+    asking,
+    opened,
+    parked,
+    receiving,
+    registry,
+    serving,
+    sleeping,
+    until,
+)
+from trioflow import Engine, Handlers, InstanceStalled, ProcessBuilder, Status, Work
 from trioflow.machine.events import TimerDue
 from trioflow.model import Definitions
 from trioflow.model.builder import message, timer
@@ -293,3 +305,31 @@ async def test_act_that_comes_while_the_end_is_being_stored(clock: VirtualClock)
             with trio.fail_after(5):
                 await until(lambda: bool(statuses))
         assert statuses == [Status.COMPLETED]
+
+
+async def test_question_that_comes_while_a_stall_is_being_stored(clock: VirtualClock) -> None:
+    """Whoever waits is told that nothing can move the instance, also when somebody asks it something meanwhile."""
+    faulty = FaultyStore(MemoryStore(clock=clock, recording=True))
+
+    async def broken(_: Work) -> None:
+        raise RuntimeError("out of paper")
+
+    async with opened(cast("Store", faulty), clock, serving("print"), handlers=registry(print=broken)) as engine:
+        told: list[Exception] = []
+
+        async def waits() -> None:
+            try:
+                await instance.wait()
+            except InstanceStalled as error:
+                told.append(error)
+
+        instance = await engine.start("order", {"n": 1})
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(waits)
+            faulty.gate = trio.Event()
+            await until(lambda: any(item.has_incidents for item in faulty.batches[-1]))
+            nursery.start_soon(instance.status)
+            await trio.testing.wait_all_tasks_blocked()
+            faulty.gate.set()
+            with trio.fail_after(5):
+                await until(lambda: bool(told))

@@ -109,12 +109,10 @@ class Host:
 
     @property
     def final_state(self) -> State | None:
-        """The state, if the instance has ended or stalled and that is stored."""
+        """The state, if the instance has ended or stalled and that is stored; whatever is in the inbox comes later."""
         if self.stored < self.seq or self.tasks.busy:
             return None
-        if self.state.is_terminal:
-            return self.state  # whatever still waits in the inbox comes too late
-        return self.state if self.is_quiet and self.state.is_stalled else None
+        return self.state if self.state.is_terminal or self.state.is_stalled else None
 
     async def admit(self) -> None:
         """Wait while the inbox holds as many acts as callers may have waiting (back-pressure)."""
