@@ -301,7 +301,8 @@ def test_an_attribute_of_ours_on_the_process_is_refused() -> None:
     built = ProcessBuilder("x")
     built.start("s")
     definitions = built.build()
-    process = evolve(definitions.processes[0], extensions=own(timeZone="Europe/Berlin"))
+    (only,) = definitions.processes
+    process = evolve(only, extensions=own(timeZone="Europe/Berlin"))
     _, (found,) = compile_program(Graph.of(definitions, process), Languages.default(), ValueCodec())
     assert (found.rule, found.element_id) == ("unknown-attribute", "x")
 
