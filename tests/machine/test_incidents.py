@@ -217,7 +217,13 @@ def test_a_wait_that_could_be_armed_at_last_does_not_fail_any_more(kind: str) ->
     run.retry("x", {"due": None, "key": 1, "delay": "PT1H"})
     assert run.incidents == []
     wait(run)
-    {"user-task": run.complete, "message": run.receive, "timer": run.due}[kind]("x")
+    match kind:
+        case "user-task":
+            run.complete("x")
+        case "message":
+            run.receive("x")
+        case _:
+            run.due("x")
     assert run.incidents == [("no-outgoing-flow", "x")]
     assert times(run, "x") == (2 * HOUR, 2 * HOUR)
 
