@@ -78,3 +78,9 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the shared test input is not at {folder}: set TRIOFLOW_SHARED to its folder")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Put what the test modules are made of aside: the leak checks collect after each test, and need not walk over it."""
+    gc.collect()
+    gc.freeze()
