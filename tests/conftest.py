@@ -81,6 +81,6 @@ def shared() -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Put what the test modules are made of aside: the leak checks collect after each test, and need not walk over it."""
+    """Put what the test modules are made of aside: the leak checks collect after each test, and need not walk it."""
     gc.collect()
     gc.freeze()
