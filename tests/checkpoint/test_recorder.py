@@ -17,9 +17,17 @@ from trioflow.checkpoint.records import IncidentRow, Item, SubscriptionRow, Task
 from trioflow.facts import Status
 from trioflow.machine.apply import apply, new_state
 from trioflow.machine.derive import derive
-from trioflow.machine.events import ActivityCompleted, ActivityFailed, Cancel, MessageArrived, Start, TimerDue
+from trioflow.machine.events import (
+    ActivityCompleted,
+    ActivityFailed,
+    Cancel,
+    DropIncident,
+    MessageArrived,
+    Start,
+    TimerDue,
+)
 from trioflow.machine.program import Program
-from trioflow.machine.state import State
+from trioflow.machine.state import Incidents, State
 from trioflow.model.builder import ProcessBuilder, message, timer
 
 # ------------------------------------------------------------------ one instance and its recorder
@@ -306,6 +314,32 @@ def test_a_retry_and_an_incident_have_rows_of_their_own() -> None:
     assert ("incident", incident.wait_id) in item.deleted
     assert len(item.deleted) == 4
     assert (item.has_incidents, item.status, item.reason) == (False, Status.TERMINATED, "enough")
+
+
+def test_a_capture_looks_through_no_dead_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropped in bulk, an incident each capture: whether one is still open is known without counting."""
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    for number in range(5):
+        fork.service(f"t{number}")
+    run = Recorded(built, small_base=0, small_tail=100_000)
+    for step in run.apply(Start()).effects:
+        run.apply(ActivityFailed(track=step.track, step=step.step, failure=failure(), retry_in=None))
+    assert run.take().has_incidents
+    said = []
+    for incident in list(run.state.incidents):
+        run.apply(DropIncident(incident=incident))
+        with monkeypatch.context() as patch:
+            for look in ("__iter__", "items", "keys", "values"):
+                patch.setattr(Incidents, look, _never)
+            said.append(run.take().has_incidents)
+    assert said == [True] * 4 + [False]
+    assert len(run.state.incidents) == 5
+    assert not run.folded().has_incidents
+
+
+def _never(*_: object) -> Any:
+    raise AssertionError("the table is looked through")
 
 
 def test_without_pieces_the_next_one_is_a_base() -> None:

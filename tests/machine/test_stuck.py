@@ -377,3 +377,24 @@ def test_branches_that_end_one_by_one_before_a_stuck_join_stay_linear(searches: 
         apply(program, state, ActivityCompleted(run.track, run.step, {"lost": number > 0}), NOON)
     assert [each.kind.value for each in state.open_incidents()] == ["stuck"]
     assert len(searches) <= 4 * branches
+
+
+def test_resolving_many_stuck_joins_looks_only_at_those_behind_each(searches: list[str]) -> None:
+    """In bulk it stays linear: a token that is let out can help no join to which no way leads from its own."""
+    pairs = 300
+    built = ProcessBuilder("p")
+    fork = built.start("s").parallel("fork")
+    for number in range(pairs):
+        choice = fork.exclusive(f"choice{number}")
+        built.parallel(f"join{number}").service(f"after{number}")
+        choice.when("left").to(f"join{number}")
+        choice.otherwise().to(f"join{number}")
+    program = compiled(built)
+    state = new_state(identity(program))
+    apply(program, state, Start(variables={"left": True}), NOON, budget=10**6)
+    stuck = list(state.open_incidents())
+    assert len(stuck) == pairs
+    for incident in stuck:
+        apply(program, state, ResolveIncident(incident=incident.id), NOON)
+    assert not state.has_incidents
+    assert len(searches) <= 3 * pairs

@@ -11,8 +11,8 @@ token leaves that node.  Looking walks the flows backwards and ends at the first
 A token that waits at a join can serve another one only if its own can still fire.  So a join that finds no free
 token is in doubt together with all that were held by it, and the least fixed point decides: joins that merely wait
 for each other are stuck together.  Who is stuck already is nobody's holder, and is not decided again until a token
-is let out of a stuck join: nothing else can bring it back to life.  Then each of them is in doubt, and whether one can
-be a holder again is what this look has found, not the incident that it still has.
+is let out of a stuck join before it: nothing else can bring it back to life.  Then all behind that join are in doubt,
+and whether one can be a holder again is what this look has found, not the incident that it still has.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ def arrive(turn: Turn, track: Track, node: NodeProgram) -> bool:
 def fire_with_what_is_there(turn: Turn, scope: Scope, node: NodeProgram) -> Track:
     """An operator lets a stuck join go on: one token per queue is consumed, the youngest of them survives.
 
-    It can come to other stuck joins of the scope, so all of them are looked at again.
+    It can come to other stuck joins of the scope, or bring a token there: those behind are looked at again.
     """
     join = scope.joins[node.id]
     heads = [queue[0] for queue in join.queues.values()]
     survivor = turn.state.tracks[max(heads, key=lambda arrival: arrival.id).track]
     _consume_one_each(turn, scope, node, keep=survivor)
-    for node_id, other in scope.joins.items():
-        if other.incident is not None:
+    for node_id in _behind(turn.program, node.id):
+        if node_id in scope.joins and scope.joins[node_id].incident is not None:
             _doubt(turn.state, scope, node_id)
     return survivor
 
@@ -361,6 +361,18 @@ def _holder(program: Program, node_id: str, flow_id: str, can_serve: Callable[[s
                 seen.add(flow.source)
                 front.append(flow.source)
     return None
+
+
+def _behind(program: Program, node_id: str) -> Iterable[str]:
+    """The nodes to which ways lead from this one, in the order of the walk."""
+    seen = dict.fromkeys(flow.target for flow in program.nodes[node_id].outgoing)
+    front = deque(seen)
+    while front:
+        for flow in program.nodes[front.popleft()].outgoing:
+            if flow.target not in seen:
+                seen[flow.target] = None
+                front.append(flow.target)
+    return seen
 
 
 # ------------------------------------------------------------------ the incident
