@@ -97,6 +97,18 @@ async def test_read_only_folder(path: Path) -> None:
         await SQLiteStore(path).open(group="main", engine_id="one")
 
 
+def test_folder_that_is_a_file(path: Path) -> None:
+    """Where nobody can write, the superuser included, the path is refused by its name and nothing is made."""
+    path.write_text("a file")
+
+    async def main() -> None:
+        with pytest.raises(StoreError, match=r"below\.db: Not a directory"):
+            await SQLiteStore(path / "below.db").open(group="main", engine_id="one")
+
+    trio.run(main)
+    assert path.read_text() == "a file"
+
+
 def test_file_that_is_no_database(path: Path) -> None:
     """Another kind of file is refused and left as it is, for engines and readers."""
     text = "not a database at all, but long enough to be looked at\n" * 100
