@@ -85,7 +85,7 @@ def _folded(language: str) -> str:
 def _claimed(kind: str, engines: Iterable[_Engine]) -> dict[str, _Engine]:
     claims: dict[str, _Engine] = {}
     for engine in engines:
-        for language in engine.languages:
+        for language in sorted(engine.languages):  # a set's order differs between runs, a message must not
             if claims.setdefault(_folded(language), engine) is not engine:
                 raise InvalidRequest(
                     f"two {kind} engines claim the language {language!r}: {claims[_folded(language)]!r} and "

@@ -65,6 +65,10 @@ class NodeProgram:
     plain: tuple[FlowProgram, ...] = ()
     conditional: tuple[FlowProgram, ...] = ()
     default: FlowProgram | None = None
+    jumps: tuple[str, ...] = ()
+    """Of a link catch event: its throw events, from which a token comes here as if along a flow."""
+    attached_to: str | None = None
+    """Of a boundary event other than compensation: its host; a token there can come here, but need not."""
 
     @property
     def label(self) -> str:
