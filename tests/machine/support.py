@@ -25,11 +25,13 @@ from trioflow.machine.events import (
     ActivityCompleted,
     ActivityFailed,
     DropIncident,
+    ErrorThrown,
     Event,
     Failure,
     MessageArrived,
     ResolveIncident,
     RetryIncident,
+    SignalArrived,
     Start,
     TaskCompleted,
     TimerDue,
@@ -43,6 +45,7 @@ from trioflow.machine.state import (
     IncidentKind,
     MessageWait,
     RetryWait,
+    SignalWait,
     State,
     TaskWait,
     TimerWait,
@@ -66,8 +69,9 @@ MAX_TWINS = 12
 W = TypeVar("W", TimerWait, MessageWait, TaskWait, RetryWait)
 
 _DERIVED: Mapping[str, frozenset[str]] = {
-    "Scope": frozenset({"tracks", "occupied", "held", "vacated", "doubted", "joins"}),
-    "Track": frozenset({"hops", "wait", "incident", "hosted"}),
+    "Scope": frozenset({"tracks", "handlers", "armed", "occupied", "held", "vacated", "doubted", "joins"}),
+    "Track": frozenset({"hops", "wait", "armed", "incident", "hosted"}),
+    "FailedArming": frozenset({"incident"}),
 }
 """What is never written; written down again here, so that the tests do not believe the code about it."""
 
@@ -123,6 +127,7 @@ def seen(transition: Transition) -> tuple[Any, ...]:
         effects,
         transition.consumed,
         transition.declined,
+        [(type(post).__name__, attrs.astuple(post)) for post in transition.posts],
         transition.refusal,
         transition.pending,
     )
@@ -140,7 +145,7 @@ def differences(state: State, other: State) -> list[str]:
     """Return where two states differ in what is stored, a sentence each."""
     pairs = {part: (getattr(state, part), getattr(other, part)) for part in ("identity", "header")}
     found = [f"{part}: {one} is not {two}" for part, (one, two) in pairs.items() if _stored(one) != _stored(two)]
-    for part in ("scopes", "tracks", "waits", "arrivals", "incidents"):
+    for part in ("scopes", "tracks", "waits", "arrivals", "gates", "incidents"):
         one, two = getattr(state, part), getattr(other, part)
         if list(one) != list(two):
             found.append(f"{part}: {list(one)} is not {list(two)}")
@@ -239,6 +244,7 @@ class Driver:
             assert violations(self.program, state) == []
             whole.facts += part.facts
             whole.effects += part.effects
+            whole.posts += part.posts
             pending = part.pending
         whole.pending = False
         return whole
@@ -259,7 +265,7 @@ class Driver:
     @staticmethod
     def _indexed(state: State) -> set[tuple[str, int]]:
         kinds = {TimerWait: "timer", RetryWait: "timer", MessageWait: "subscription", TaskWait: "task"}
-        waits = {(kinds[type(wait)], wait.id) for wait in state.waits.values()}
+        waits = {(kinds[type(wait)], wait.id) for wait in state.waits.values() if type(wait) in kinds}
         return waits | {("incident", incident.id) for incident in state.incidents.values()}
 
     def start(self, node: str | None = None, /, **variables: Any) -> Transition:
@@ -281,16 +287,26 @@ class Driver:
         )
 
     def due(self, node: str) -> Transition:
-        """Let the deadline of the oldest token at the node be reached."""
-        wait = self.at(node).wait
-        assert isinstance(wait, TimerWait | RetryWait)
+        """Let the deadline of the oldest timer of the node be reached: of its token, or of the event armed there."""
+        wait = self.armed(node, TimerWait | RetryWait)
         self.now = max(self.now, wait.deadline)
         return self.apply(TimerDue(wait.id, wait.deadline))
 
     def receive(self, node: str, payload: Any = None, *, delivery: int = 1) -> Transition:
-        """Give the oldest token at the node the message that it waits for."""
-        wait = self.wait(node, MessageWait)
+        """Give the oldest token at the node, or the event armed there, the message that it waits for."""
+        wait = self.armed(node, MessageWait)
         return self.apply(MessageArrived(wait=wait.id, delivery=delivery, name=wait.name, payload=payload))
+
+    def signal(self, node: str, payload: Any = None, *, delivery: int = 1) -> Transition:
+        """Let the signal reach that the oldest token at the node, or the event armed there, waits for."""
+        wait = self.armed(node, SignalWait)
+        return self.apply(SignalArrived(wait=wait.id, delivery=delivery, name=wait.name, payload=payload))
+
+    def throw(self, node: str, code: str, message: str = "no", **variables: Any) -> Transition:
+        """Let the running step of the oldest token at the node throw a BPMN error."""
+        track = self.running(node)
+        event = ErrorThrown(track=track.id, step=track.step, code=code, message=message, variables=variables)
+        return self.apply(event)
 
     def retry(self, node: str, variables: Mapping[str, Any] | None = None) -> Transition:
         """Retry the open incident at the node."""
@@ -313,7 +329,7 @@ class Driver:
         """Apply an event that must be refused without a trace, and return why."""
         before = self.store.documents.base(self.state)
         transition = self.apply(event)
-        assert seen(transition) == ([], [], [], [], transition.refusal, False)
+        assert seen(transition) == ([], [], [], [], [], transition.refusal, False)
         assert self.store.documents.base(self.state) == before
         assert transition.refusal
         return transition.refusal
@@ -321,7 +337,7 @@ class Driver:
     def ignored(self, event: Event) -> None:
         """Apply an event that must do nothing at all."""
         before = self.store.documents.base(self.state)
-        assert seen(self.apply(event)) == ([], [], [], [], "", False)
+        assert seen(self.apply(event)) == ([], [], [], [], [], "", False)
         assert self.store.documents.base(self.state) == before
 
     # -------------------------------------------------------------- looking
@@ -355,6 +371,18 @@ class Driver:
         resting = [track for track in self.all_at(node) if track.state is not TrackState.JOINING]
         assert resting, f"no token at {node!r}, only at {self.nodes}"
         return resting[0]
+
+    def running(self, node: str) -> Track:
+        """The oldest token that executes a step at the node."""
+        return next(track for track in self.all_at(node) if track.state is TrackState.EXECUTING)
+
+    def armed(self, node: str, kind: Any) -> Any:
+        """The oldest wait of that kind whose event is the node's."""
+        for wait in self.state.waits.values():
+            at = wait.node or self.state.tracks[wait.track].node
+            if at == node and isinstance(wait, kind):
+                return wait
+        raise AssertionError(f"nothing of {node!r} waits: {list(self.state.waits.values())}")
 
     def wait(self, node: str, kind: type[W]) -> W:
         """What the oldest token at a node waits for."""

@@ -23,6 +23,7 @@ from trioflow.machine.events import (
     Reentered,
     ResolveIncident,
     RetryIncident,
+    SignalArrived,
     Start,
     TaskAssigned,
     TaskClaimed,
@@ -124,6 +125,7 @@ EVENTS: tuple[Event, ...] = (
     ErrorThrown(track=2, step=3, code="E", message=""),
     TimerDue(3, NOON),
     MessageArrived(wait=3, delivery=5, name="m"),
+    SignalArrived(wait=3, delivery=5, name="s"),
     TaskClaimed(wait=3, actor="ann"),
     TaskUnclaimed(wait=3),
     TaskAssigned(wait=3, assignee="ann"),
@@ -133,6 +135,8 @@ EVENTS: tuple[Event, ...] = (
     DropIncident(incident=3),
     Reentered(),
 )
+
+SILENT = (ActivityCompleted, ActivityFailed, ErrorThrown, TimerDue, MessageArrived, SignalArrived, Reentered)
 
 
 @pytest.mark.parametrize("ended", [completed, terminated, cancelled])
@@ -145,7 +149,8 @@ def test_terminal_is_terminal_for_every_event(ended: Callable[[], Driver], event
     assert run.store.documents.base(run.state) == before
     assert (transition.facts, transition.effects) == ([], [])
     assert transition.declined == ([5] if isinstance(event, MessageArrived) else [])
-    silent = isinstance(event, ActivityCompleted | ActivityFailed | ErrorThrown | TimerDue | MessageArrived | Reentered)
+    assert transition.consumed == ([5] if isinstance(event, SignalArrived) else [])
+    silent = isinstance(event, SILENT)
     assert bool(transition.refusal) is not silent
 
 

@@ -10,8 +10,9 @@ import trio
 
 from tests.runtime.support import Gate, asking, opened, parked, receiving, registry, sleeping
 from trioflow import EngineBug, ProcessBuilder, Status, Work
-from trioflow.machine.behaviours.events import MessageCatch, TimerCatch
+from trioflow.machine.behaviours.catching import Catch
 from trioflow.machine.behaviours.tasks import UserTaskBehaviour
+from trioflow.machine.state import MessageWait
 from trioflow.runtime.timing import Timers
 from trioflow.stores.memory import MemoryStore
 from trioflow.testing import VirtualClock
@@ -77,7 +78,7 @@ async def test_bug_that_passes(memory: MemoryStore, clock: VirtualClock, monkeyp
     """A bug while a timer is applied: the instance is loaded again by itself, later and later, until it works."""
     times: list[float] = []
     began = trio.current_time()
-    real = TimerCatch.timer_due
+    real = Catch.occurred
 
     def sometimes(*args: Any) -> None:
         times.append(trio.current_time() - began)
@@ -85,7 +86,7 @@ async def test_bug_that_passes(memory: MemoryStore, clock: VirtualClock, monkeyp
             _broken()
         real(*args)
 
-    monkeypatch.setattr(TimerCatch, "timer_due", sometimes)
+    monkeypatch.setattr(Catch, "occurred", sometimes)
     async with opened(memory, clock, sleeping(duration="PT100S")) as engine:
         instance = await engine.start("sleeper")
         assert (await instance.wait()).status is Status.COMPLETED
@@ -100,12 +101,16 @@ async def test_bug_that_passes(memory: MemoryStore, clock: VirtualClock, monkeyp
 async def test_bug_that_stays(memory: MemoryStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """After five failures the instance is quarantined: listed, shown, not tried any more, and its siblings go on."""
     calls: list[int] = []
+    real = Catch.occurred
 
-    def broken(*args: Any) -> None:
+    def broken(self: Catch, turn: Any, node: Any, wait: Any, payload: Any) -> None:
+        if isinstance(wait, MessageWait):
+            real(self, turn, node, wait, payload)
+            return
         calls.append(1)
         _broken()
 
-    monkeypatch.setattr(TimerCatch, "timer_due", broken)
+    monkeypatch.setattr(Catch, "occurred", broken)
     async with opened(memory, clock, sleeping(duration="PT1S"), receiving()) as engine:
         instance, sibling = await engine.start("sleeper"), await engine.start("receiver")
         await trio.sleep(4_000)
@@ -125,7 +130,7 @@ async def test_bug_that_stays(memory: MemoryStore, clock: VirtualClock, monkeypa
 async def test_bug_in_a_delivery(memory: MemoryStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug while a message is applied loses no message: when the bug is gone it is consumed, once."""
     with monkeypatch.context() as patched:
-        patched.setattr(MessageCatch, "message_arrived", _broken)
+        patched.setattr(Catch, "occurred", _broken)
         async with opened(memory.another(), clock, receiving()) as engine:
             instance = await engine.start("receiver")
             await parked(engine)
@@ -143,7 +148,7 @@ async def test_bug_in_every_delivery(memory: MemoryStore, clock: VirtualClock, m
         calls.append(1)
         _broken()
 
-    monkeypatch.setattr(MessageCatch, "message_arrived", broken)
+    monkeypatch.setattr(Catch, "occurred", broken)
     async with opened(memory, clock, receiving()) as engine:
         instance = await engine.start("receiver")
         await parked(engine)

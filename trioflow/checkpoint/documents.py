@@ -9,7 +9,7 @@ A piece is one JSON object.  Keys are short because they are written once per en
 ``s``  scopes: id to entity, null: gone (with its data and entries)
 ``d``  data: scope id to {name: value}
 ``e``  entries: scope id to {node: count}
-``t``  tracks, ``w`` waits, ``a`` arrivals, ``n`` incidents: id to entity, null: gone
+``t``  tracks, ``w`` waits, ``a`` arrivals, ``g`` gates, ``n`` incidents: id to entity, null: gone
 ====  ==========================================================================================
 
 Entities are structured by cattrs, without their derived attributes and without defaults; the kind of a wait is an
@@ -24,19 +24,25 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import orjson
+from attrs import frozen
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from trioflow.errors import CorruptRecord
 from trioflow.machine.state import (
     Arrival,
+    ConditionWait,
     Entry,
+    FailedArming,
+    Gate,
+    Gathering,
     Header,
     Identity,
     Incident,
     MessageWait,
     RetryWait,
     Scope,
+    SignalWait,
     State,
     Table,
     TaskWait,
@@ -52,26 +58,49 @@ SCHEMA = 1
 
 T = TypeVar("T")
 
-_WAIT_TAGS: Mapping[type, str] = {TimerWait: "timer", MessageWait: "message", TaskWait: "task", RetryWait: "retry"}
-_DERIVED: Mapping[type, frozenset[str]] = {
-    Scope: frozenset({"id", "data", "tracks", "occupied", "held", "vacated", "doubted", "joins"}),
-    Track: frozenset({"id", "hops", "wait", "incident", "hosted"}),
-    TimerWait: frozenset({"id"}),
-    MessageWait: frozenset({"id"}),
-    TaskWait: frozenset({"id"}),
-    RetryWait: frozenset({"id"}),
-    Arrival: frozenset({"id"}),
-    Incident: frozenset({"id"}),
-    Header: frozenset(),
-    Identity: frozenset(),
+
+@frozen
+class _Kind:
+    """How one kind of entity is written: its tag in a table of several kinds, what is derived, what holds values.
+
+    ``values``: attributes that hold canonical values (an anchor and a due date keep their time zone).
+    """
+
+    tag: str = ""
+    derived: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+
+
+_SCOPE = frozenset({"data", "tracks", "handlers", "armed", "occupied", "held", "vacated", "doubted", "joins"})
+_TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
+    "s": ("scopes", {Scope: _Kind(derived=_SCOPE)}),
+    "t": ("tracks", {Track: _Kind(derived=frozenset({"hops", "wait", "armed", "incident", "hosted"}))}),
+    "w": (
+        "waits",
+        {
+            TimerWait: _Kind("timer", values=frozenset({"anchor"})),
+            MessageWait: _Kind("message", values=frozenset({"key"})),
+            SignalWait: _Kind("signal"),
+            ConditionWait: _Kind("condition"),
+            Gathering: _Kind("gathering", values=frozenset({"came"})),
+            FailedArming: _Kind("failed-arming", derived=frozenset({"incident"})),
+            TaskWait: _Kind("task", values=frozenset({"due"})),
+            RetryWait: _Kind("retry"),
+        },
+    ),
+    "a": ("arrivals", {Arrival: _Kind()}),
+    "g": ("gates", {Gate: _Kind()}),
+    "n": ("incidents", {Incident: _Kind()}),
 }
-"""What is left out of each entity: its id, which is the key it stands under, and what is derived."""
-_VALUES: Mapping[type, frozenset[str]] = {
-    MessageWait: frozenset({"key"}),
-    TimerWait: frozenset({"anchor"}),
-    TaskWait: frozenset({"due"}),
+"""The tables of a state: the key in a document, the attribute, and the kinds of entity in it.
+
+An entity's id is the key it stands under, so it is not written.
+"""
+_KINDS: Mapping[type, _Kind] = {
+    Header: _Kind(),
+    Identity: _Kind(),
+    **{cls: kind for _, kinds in _TABLES.values() for cls, kind in kinds.items()},
 }
-"""Attributes that hold canonical values (an anchor and a due date keep their time zone)."""
 
 
 class Documents:
@@ -80,9 +109,8 @@ class Documents:
     def __init__(self, codec: ValueCodec) -> None:
         self.codec = codec
         self._converter = _converter()
-        self._unstructure = {cls: self._writer(cls) for cls in _DERIVED}
-        self._structure = {cls: self._reader(cls) for cls in _DERIVED}
-        self._waits = {tag: cls for cls, tag in _WAIT_TAGS.items()}
+        self._unstructure = {cls: self._writer(cls, kind) for cls, kind in _KINDS.items()}
+        self._structure = {cls: self._reader(cls, kind) for cls, kind in _KINDS.items()}
 
     # -------------------------------------------------------------- writing
 
@@ -119,8 +147,8 @@ class Documents:
 
     def _entity(self, entity: Any) -> dict[str, Any]:
         written: dict[str, Any] = self._unstructure[type(entity)](entity)
-        tag = _WAIT_TAGS.get(type(entity))
-        if tag is not None:
+        tag = _KINDS[type(entity)].tag
+        if tag:
             written["k"] = tag
         return written
 
@@ -167,11 +195,8 @@ class Documents:
         identity = self._structure[Identity](merged["i"], Identity)
         header = self._structure[Header](merged["h"], Header)
         state = State(identity, header)
-        self._fill(state.scopes, merged["s"], lambda row: self._structure[Scope](row, Scope))
-        self._fill(state.tracks, merged["t"], lambda row: self._structure[Track](row, Track))
-        self._fill(state.waits, merged["w"], self._wait)
-        self._fill(state.arrivals, merged["a"], lambda row: self._structure[Arrival](row, Arrival))
-        self._fill(state.incidents, merged["n"], lambda row: self._structure[Incident](row, Incident))
+        for key, (attribute, kinds) in _TABLES.items():
+            self._fill(getattr(state, attribute), merged[key], kinds)
         for key, names in merged["d"].items():
             state.scopes[int(key)].data = {name: self.codec.decode(value) for name, value in names.items()}
         for key, nodes in merged["e"].items():
@@ -182,34 +207,34 @@ class Documents:
         _check_references(state, instance_id)
         return state
 
-    def _fill(self, table: Table[Any], rows: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> None:
+    def _fill(self, table: Table[Any], rows: dict[str, Any], kinds: Mapping[type, _Kind]) -> None:
+        by_tag = {kind.tag: cls for cls, kind in kinds.items()}
         for key in sorted(map(int, rows)):
             row = rows[str(key)]
             row["id"] = key
-            table[key] = read(row)
-
-    def _wait(self, row: dict[str, Any]) -> Any:
-        tag = row.pop("k", None)
-        cls = self._waits.get(tag)
-        if cls is None:
-            raise ValueError(f"a wait of the unknown kind {tag!r}")
-        return self._structure[cls](row, cls)
+            tag = row.pop("k", "")
+            cls = by_tag.get(tag)
+            if cls is None:
+                raise ValueError(f"entity {key} is of the unknown kind {tag!r}")
+            table[key] = self._structure[cls](row, cls)
 
     # -------------------------------------------------------------- cattrs
 
-    def _writer(self, cls: type) -> Callable[[Any], dict[str, Any]]:
-        values = _VALUES.get(cls, frozenset())
-        special: dict[str, Any] = {name: override(omit=True) for name in _DERIVED[cls]}
-        special.update({name: override(unstruct_hook=self.codec.encode) for name in values})
+    def _writer(self, cls: type, kind: _Kind) -> Callable[[Any], dict[str, Any]]:
+        special: dict[str, Any] = {name: override(omit=True) for name in _left_out(cls, kind)}
+        special.update({name: override(unstruct_hook=self.codec.encode) for name in kind.values})
         return make_dict_unstructure_fn(cls, self._converter, _cattrs_omit_if_default=True, **special)
 
-    def _reader(self, cls: type) -> Callable[[Any, Any], Any]:
-        values = _VALUES.get(cls, frozenset())
-        special: dict[str, Any] = {name: override(omit=True) for name in _DERIVED[cls] - {"id"}}
-        special.update({name: override(struct_hook=lambda value, _: self.codec.decode(value)) for name in values})
+    def _reader(self, cls: type, kind: _Kind) -> Callable[[Any, Any], Any]:
+        special: dict[str, Any] = {name: override(omit=True) for name in kind.derived}
+        special.update({name: override(struct_hook=lambda value, _: self.codec.decode(value)) for name in kind.values})
         return make_dict_structure_fn(
             cls, self._converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=False, **special
         )
+
+
+def _left_out(cls: type, kind: _Kind) -> frozenset[str]:
+    return kind.derived if cls in {Header, Identity} else kind.derived | {"id"}
 
 
 def _converter() -> Converter:
@@ -217,8 +242,8 @@ def _converter() -> Converter:
     converter.register_unstructure_hook(datetime, datetime.isoformat)
     converter.register_structure_hook(datetime, lambda text, _: _moment(text))
     converter.register_unstructure_hook(Enum, lambda member: member.value)
-    for scalar in (int, str):
-        # By class: a hook by predicate would come after those that cattrs has for the two.
+    for scalar in (int, str, bool):
+        # By class: a hook by predicate would come after those that cattrs has for them.
         converter.register_structure_hook(scalar, _exactly(scalar))
     return converter
 
@@ -254,10 +279,13 @@ def _check_references(state: State, instance_id: str) -> None:
         ("scope", (scope.parent for scope in scopes.values()), scopes),
         ("track", (scope.host for scope in scopes.values()), tracks),
         ("scope", (track.scope for track in tracks.values()), scopes),
-        ("track", (wait.track for wait in state.waits.values()), tracks),
+        ("track", (wait.track or None for wait in state.waits.values()), tracks),
+        ("scope", (wait.scope or None for wait in state.waits.values()), scopes),
         ("scope", (arrival.scope for arrival in state.arrivals.values()), scopes),
         ("track", (arrival.track for arrival in state.arrivals.values()), tracks),
+        ("scope", (gate.scope for gate in state.gates.values()), scopes),
         ("scope", (incident.scope for incident in open_incidents), scopes),
+        ("wait", (incident.wait or None for incident in open_incidents), state.waits),
         ("track", (incident.track or None for incident in open_incidents), tracks),
         ("scope", (scope_id for scope_id, _ in state.entries), scopes),
     )
@@ -268,7 +296,7 @@ def _check_references(state: State, instance_id: str) -> None:
 
 
 def _tables(state: State) -> dict[str, Table[Any]]:
-    return {"s": state.scopes, "t": state.tracks, "w": state.waits, "a": state.arrivals, "n": state.incidents}
+    return {key: getattr(state, attribute) for key, (attribute, _) in _TABLES.items()}
 
 
 def _entries(state: State, keys: Any) -> dict[str, dict[str, int | None]]:
@@ -285,7 +313,7 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
     """The pieces as one document: later ones replace, null removes."""
     if not pieces:
         raise ValueError("there is no piece")
-    merged: dict[str, Any] = {key: {} for key in "sdetwan"}
+    merged: dict[str, Any] = {key: {} for key in (*_TABLES, "d", "e")}
     for piece in pieces:
         document = orjson.loads(piece)
         if type(document) is not dict:
@@ -296,7 +324,7 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
         if unknown:
             raise ValueError(f"unknown parts {', '.join(sorted(unknown))}")
         merged.update({key: document[key] for key in ("i", "h") if key in document})
-        for key in "stwan":
+        for key in _TABLES:
             _replace(merged[key], document.get(key, {}))
         for key, row in document.get("s", {}).items():
             if row is None:

@@ -121,7 +121,7 @@ class Recorder:
         """All that was touched is in an item now; or it need not be, because the next piece is a base."""
         if not written:
             self.base = 0
-        for table in (state.scopes, state.tracks, state.waits, state.arrivals, state.incidents):
+        for table in state.tables:
             table.touched.clear()
         state.touched_header = state.touched_identity = False
         state.touched_data.clear()
@@ -152,6 +152,7 @@ class Recorder:
 
     def _index(self, state: State) -> tuple[tuple[IndexRow, ...], tuple[tuple[str, int], ...]]:
         touched = (*state.waits.touched.values(), *state.incidents.touched.values())
+        touched = tuple(entity for entity in touched if type(entity) in _KINDS)
         if not touched:
             return (), ()
         upserts: list[IndexRow] = []
@@ -173,6 +174,7 @@ class Recorder:
             return SubscriptionRow(instance_id, entity.id, entity.name, key, identity.business_key, identity.tenant)
         if isinstance(entity, TaskWait):
             return self._task_row(state, entity)
+        assert isinstance(entity, Incident)
         return self._incident_row(state, entity)
 
     def _task_row(self, state: State, wait: TaskWait) -> TaskRow:

@@ -8,12 +8,12 @@ must finish it before any other event.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from trioflow.errors import EngineBug, UnstorableValue
 from trioflow.facts import Status
-from trioflow.machine import incidents
+from trioflow.machine import incidents, waits
 from trioflow.machine.events import (
     ActivityCompleted,
     ActivityFailed,
@@ -25,6 +25,7 @@ from trioflow.machine.events import (
     Reentered,
     ResolveIncident,
     RetryIncident,
+    SignalArrived,
     Start,
     TaskAssigned,
     TaskClaimed,
@@ -32,7 +33,7 @@ from trioflow.machine.events import (
     TaskUnclaimed,
     TimerDue,
 )
-from trioflow.machine.program import Program
+from trioflow.machine.program import Program, ScopeProgram
 from trioflow.machine.state import (
     MAX_REENTRIES,
     Header,
@@ -41,11 +42,13 @@ from trioflow.machine.state import (
     MessageWait,
     Resume,
     RetryWait,
+    SignalWait,
     State,
     TaskWait,
     TimerWait,
     Track,
     TrackState,
+    Wait,
 )
 from trioflow.machine.transition import Run, Transition
 from trioflow.machine.turn import Turn
@@ -90,6 +93,8 @@ def _after_the_end(state: State, event: Event) -> Transition:
     transition = Transition()
     if isinstance(event, MessageArrived):
         transition.declined.append(event.delivery)
+    elif isinstance(event, SignalArrived):
+        transition.consumed.append(event.delivery)
     elif isinstance(event, _CALLERS):
         transition.refusal = f"instance {state.identity.instance_id!r} has ended ({state.status.value})"
     return transition
@@ -103,7 +108,7 @@ def _start(turn: Turn, event: Start) -> None:
         turn.refuse(f"instance {turn.state.identity.instance_id!r} was started already")
         return
     program = turn.program.scopes[turn.program.key]
-    starts, refusal = _chosen_starts(program.starts, implicit=program.implicit, wanted=event.node)
+    starts, refusal = _chosen_starts(program, wanted=event.node)
     if refusal:
         turn.refuse(f"process {turn.program.key!r} {refusal}")
         return
@@ -114,21 +119,20 @@ def _start(turn: Turn, event: Start) -> None:
         return
     turn.set_status(Status.ACTIVE)
     scope = turn.open_scope(program, None)
-    scope.data.update(variables)
-    turn.state.touched_data.update(((scope.id, name), None) for name in variables)
-    for node_id in starts:
-        turn.start_track(scope, node_id)
-    if not starts:
-        turn.close_scope(scope)
+    turn.declare(scope, variables)
+    turn.begin(scope, starts)
 
 
-def _chosen_starts(starts: tuple[str, ...], *, implicit: bool, wanted: str | None) -> tuple[tuple[str, ...], str]:
+def _chosen_starts(program: ScopeProgram, *, wanted: str | None) -> tuple[tuple[str, ...], str]:
+    starts = program.starts
     names = ", ".join(starts) or "none"
     if wanted is not None:
-        if implicit or wanted not in starts:
-            return (), f"has no none start event {wanted!r}: choose among {'none' if implicit else names}"
+        if program.implicit or wanted not in starts:
+            return (), f"has no none start event {wanted!r}: choose among {'none' if program.implicit else names}"
         return (wanted,), ""
-    if not implicit and len(starts) > 1:
+    if not starts and program.triggered:
+        return (), f"has no none start event: it is started by the triggers of {', '.join(program.triggered)}"
+    if not program.implicit and len(starts) > 1:
         return (), f"has several start events ({names}): say which one"
     return starts, ""
 
@@ -194,9 +198,18 @@ def _timer_due(turn: Turn, event: TimerDue) -> None:
     wait = turn.state.waits.get(event.wait)
     if not isinstance(wait, TimerWait | RetryWait) or wait.deadline != event.deadline or event.deadline > turn.now:
         return
-    track = turn.state.tracks[wait.track]
-    node = turn.program.nodes[track.node]
-    node.behaviour.timer_due(turn, track, node)
+    if isinstance(wait, RetryWait):
+        track = turn.state.tracks[wait.track]
+        node = turn.program.nodes[track.node]
+        node.behaviour.timer_due(turn, track, node)
+        return
+    late = max(turn.now - wait.deadline, timedelta()).total_seconds()
+    turn.facts.append(("timer-fired", _event_node(turn, wait), wait.track, {"late_seconds": late}))
+    turn.occurred(wait, None)
+
+
+def _event_node(turn: Turn, wait: Wait) -> str:
+    return waits.node_of(turn.program, turn.state, wait).id
 
 
 def _message_arrived(turn: Turn, event: MessageArrived) -> None:
@@ -204,9 +217,18 @@ def _message_arrived(turn: Turn, event: MessageArrived) -> None:
     if not isinstance(wait, MessageWait) or wait.name != event.name:
         turn.declined.append(event.delivery)
         return
-    track = turn.state.tracks[wait.track]
-    node = turn.program.nodes[track.node]
-    node.behaviour.message_arrived(turn, track, node, event)
+    turn.consumed.append(event.delivery)
+    turn.facts.append(("message-received", _event_node(turn, wait), wait.track, {"name": wait.name}))
+    turn.occurred(wait, event.payload)
+
+
+def _signal_arrived(turn: Turn, event: SignalArrived) -> None:
+    """A signal is never buffered: one whose wait is gone is used up all the same."""
+    turn.consumed.append(event.delivery)
+    wait = turn.state.waits.get(event.wait)
+    if isinstance(wait, SignalWait) and wait.name == event.name:
+        turn.facts.append(("signal-received", _event_node(turn, wait), wait.track, {"name": wait.name}))
+        turn.occurred(wait, event.payload)
 
 
 def _task(turn: Turn, wait_id: int) -> TaskWait | None:
@@ -292,6 +314,7 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     Reentered: _reentered,
     TimerDue: _timer_due,
     MessageArrived: _message_arrived,
+    SignalArrived: _signal_arrived,
     TaskClaimed: _task_claimed,
     TaskUnclaimed: _task_unclaimed,
     TaskAssigned: _task_assigned,

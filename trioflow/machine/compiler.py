@@ -16,14 +16,26 @@ from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, Script
 from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
-from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
+from trioflow.machine.behaviours.events import catchers_of
+from trioflow.machine.program import (
+    ActivityProgram,
+    Evaluable,
+    FlowProgram,
+    NodeProgram,
+    Program,
+    ScopeProgram,
+)
 from trioflow.model import (
     TRIOFLOW_NAMESPACE,
     Activity,
     BaseElement,
     BoundaryEvent,
+    CancelEventDefinition,
     CatchEvent,
+    CompensateEventDefinition,
     DataObject,
+    ErrorEventDefinition,
+    EscalationEventDefinition,
     Event,
     ExclusiveGateway,
     Expression,
@@ -31,6 +43,8 @@ from trioflow.model import (
     Graph,
     InclusiveGateway,
     Interface,
+    IntermediateCatchEvent,
+    LinkEventDefinition,
     MessageEventDefinition,
     Operation,
     Process,
@@ -196,20 +210,54 @@ class Compilation:
             behaviour = self.refuse(node, _a(node.tag), "Model it with the elements that are executed")
         else:
             behaviour = compiler(self, node)
+        container = self.graph.parent[node.id]
         outgoing = tuple(flows[flow.id] for flow in self.graph.outgoing.get(node.id, ()))
         default = flows.get(_default_of(node) or "")
         return NodeProgram(
             id=node.id,
             name=node.name or "",
             element=node,
-            container=self.graph.parent[node.id],
+            container=container,
             behaviour=behaviour,
             outgoing=outgoing,
             incoming=tuple(flows[flow.id] for flow in self.graph.incoming.get(node.id, ())),
             plain=tuple(flow for flow in outgoing if flow.condition is None and flow is not default),
             conditional=tuple(flow for flow in outgoing if flow.condition is not None and flow is not default),
             default=default,
+            is_activity=isinstance(node, Activity),
+            activity=self._activity_program(node) if isinstance(node, Activity) else None,
+            copies=node.completion_quantity if isinstance(node, Activity) else 1,
+            jumps=self._jumps(node, container),
+            attached_to=self._host(node),
         )
+
+    def _activity_program(self, activity: Activity) -> ActivityProgram | None:
+        """What the activity has beyond its own work; None: nothing."""
+        events = self.graph.boundary.get(activity.id, ())
+        program = ActivityProgram(
+            boundaries=tuple(event.id for event in events if self._waits(event)),
+            catchers=catchers_of(self, events),
+            start_quantity=activity.start_quantity,
+        )
+        return None if program == ActivityProgram() else program
+
+    def _waits(self, event: CatchEvent) -> bool:
+        definitions = self.graph.event_definitions(event)
+        return any(not isinstance(each, _LOOKED_FOR) for each in definitions)
+
+    def _jumps(self, node: FlowNode, container: str) -> tuple[str, ...]:
+        if not isinstance(node, IntermediateCatchEvent):
+            return ()
+        names = {each.name for each in self.graph.event_definitions(node) if isinstance(each, LinkEventDefinition)}
+        sources = self.graph.link_sources(container)
+        return tuple(source.id for name in sorted(names, key=str) for source in sources.get(name or "", ()))
+
+    def _host(self, node: FlowNode) -> str | None:
+        if not isinstance(node, BoundaryEvent):
+            return None
+        definitions = self.graph.event_definitions(node)
+        compensates = any(isinstance(each, CompensateEventDefinition) for each in definitions)
+        return None if compensates else node.attached_to_ref
 
     def refuse_unknown_attributes(self) -> None:
         """An attribute of our own namespace that means nothing where it is is a misspelling, not an extension."""
@@ -256,13 +304,24 @@ class Compilation:
         starts = self.starts(container)
         declared = [each.name or each.id for each in container.flow_elements if isinstance(each, DataObject)]
         declared += [each.name or each.id for each in container.properties]
+        handlers = tuple(self._handler_starts(container))
+        triggered = [node for node in self.graph.children[container.id] if isinstance(node, StartEvent)]
         return ScopeProgram(
             id=container.id,
             starts=tuple(node.id for node in starts),
             implicit=not any(isinstance(node, StartEvent) for node in starts),
             nodes=tuple(node.id for node in self.graph.children[container.id]),
             declared=tuple(dict.fromkeys(declared)),
+            handlers=tuple(start.id for start in handlers if self._waits(start)),
+            catchers=catchers_of(self, handlers),
+            triggered=tuple(node.id for node in triggered if node not in starts),
         )
+
+    def _handler_starts(self, container: Process | SubProcess) -> Iterator[StartEvent]:
+        """The start events of the scope's event sub-processes."""
+        for node in self.graph.children[container.id]:
+            if isinstance(node, SubProcess) and node.triggered_by_event:
+                yield from (inner for inner in self.graph.children[node.id] if isinstance(inner, StartEvent))
 
     def refuse_process_features(self) -> None:
         """What a process can carry besides its nodes."""
@@ -272,6 +331,9 @@ class Compilation:
         if process.io_specification is not None:
             self.refuse(process, "an ioSpecification of a process", "Pass variables by name")
 
+
+_LOOKED_FOR = (ErrorEventDefinition, EscalationEventDefinition, CompensateEventDefinition, CancelEventDefinition)
+"""What is no wait: who throws it looks for its catcher."""
 
 _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "userTask": frozenset({"assignee", "candidateGroups", "candidateUsers", "dueDate", "priority"}),
@@ -285,8 +347,6 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
     if node.loop_characteristics is not None:
         yield _a(node.loop_characteristics.tag)
-    if node.start_quantity != 1 or node.completion_quantity != 1:
-        yield f"a startQuantity or completionQuantity other than 1 ({node.start_quantity}, {node.completion_quantity})"
     if node.is_for_compensation:
         yield "a compensation handler"
     specification = node.io_specification

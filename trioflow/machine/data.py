@@ -47,6 +47,8 @@ def write(state: State, scope_id: int, name: str, value: Value) -> None:
     scope = next(owner for owner in _owners(state, scope_id, name))
     scope.data[name] = value
     state.touched_data[(scope.id, name)] = None
+    if name in state.conditions:
+        state.changed[name] = None
 
 
 def _owners(state: State, scope_id: int, name: str) -> Iterator[Scope]:

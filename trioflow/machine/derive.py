@@ -5,7 +5,7 @@ It touches nothing and takes no id: a hydrated state equals the one that was cap
 
 from __future__ import annotations
 
-from trioflow.machine import joins
+from trioflow.machine import joins, waits
 from trioflow.machine.program import Program
 from trioflow.machine.state import Resume, State
 
@@ -17,13 +17,15 @@ def derive(program: Program, state: State) -> None:
     for track in state.tracks.values():
         scope = state.scopes[track.scope]
         scope.tracks[track.id] = track
+        if program.nodes[track.node].behaviour.handles:
+            scope.handlers += 1
         if track.state.at_rest:
             scope.occupied[track.node] = scope.occupied.get(track.node, 0) + 1
     for scope in state.scopes.values():
         if scope.host is not None:
             state.tracks[scope.host].hosted[scope.id] = scope
     for wait in state.waits.values():
-        state.tracks[wait.track].wait = wait
+        waits.attach(program, state, wait)
     for arrival in state.arrivals.values():
         joins.index(state.scopes[arrival.scope], arrival)
     _attach_incidents(state)
@@ -36,5 +38,7 @@ def _attach_incidents(state: State) -> None:
     for incident in state.open_incidents():
         if incident.resume is Resume.JOIN:
             state.scopes[incident.scope].joins[incident.node].incident = incident
+        elif incident.resume is Resume.ARM:
+            state.waits[incident.wait].incident = incident
         else:
             state.tracks[incident.track].incident = incident

@@ -28,6 +28,7 @@ __all__ = [
     "Report",
     "ResolveIncident",
     "RetryIncident",
+    "SignalArrived",
     "Start",
     "TaskAssigned",
     "TaskClaimed",
@@ -98,6 +99,16 @@ class TimerDue:
 @frozen(kw_only=True)
 class MessageArrived:
     """A message was assigned to a wait; ``delivery`` is the row that consuming it deletes."""
+
+    wait: int
+    delivery: int
+    name: str
+    payload: Value = None
+
+
+@frozen(kw_only=True)
+class SignalArrived:
+    """A signal reaches a wait; ``delivery`` is the row that consuming it deletes."""
 
     wait: int
     delivery: int
@@ -186,6 +197,7 @@ Event = (
     | ErrorThrown
     | TimerDue
     | MessageArrived
+    | SignalArrived
     | TaskClaimed
     | TaskUnclaimed
     | TaskAssigned

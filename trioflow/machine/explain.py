@@ -11,18 +11,24 @@ from typing import assert_never
 
 from attrs import frozen
 
+from trioflow.machine import waits
 from trioflow.machine.joins import missing
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
+    ConditionWait,
+    FailedArming,
+    Gathering,
     Join,
     MessageWait,
     RetryWait,
     Scope,
+    SignalWait,
     State,
     TaskWait,
     TimerWait,
     Track,
     TrackState,
+    Wait,
 )
 from trioflow.values import Value
 
@@ -30,8 +36,11 @@ __all__ = [
     "AtIncident",
     "AtJoin",
     "Explanation",
+    "ForCondition",
+    "ForEvents",
     "ForMessage",
     "ForRetry",
+    "ForSignal",
     "ForTask",
     "ForTimer",
     "Hosting",
@@ -39,6 +48,7 @@ __all__ = [
     "Ready",
     "Reason",
     "Running",
+    "Throwing",
     "Token",
     "explain",
     "tokens",
@@ -115,6 +125,46 @@ class ForMessage:
         return f"waits for the message {self.name!r} {key}"
 
 
+@frozen
+class ForSignal:
+    """It waits for a signal."""
+
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for the signal {self.name!r}"
+
+
+@frozen
+class ForCondition:
+    """It waits until a condition becomes true."""
+
+    condition: str
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits until {self.condition!r} is true"
+
+
+@frozen
+class ForEvents:
+    """It waits for one of several events, or for ``all_of_them``; ``came``: how many of those happened already."""
+
+    events: tuple[Reason, ...]
+    all_of_them: bool
+    came: int
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        word = " and " if self.all_of_them else " or "
+        there = f" ({self.came} of them came already)" if self.came else ""
+        return word.join(event.text for event in self.events) + there
+
+
 @frozen(kw_only=True)
 class ForTask:
     """It waits for a person."""
@@ -149,7 +199,7 @@ class ForRetry:
 
 @frozen
 class Hosting:
-    """Its sub-process holds tokens of its own."""
+    """Its sub-process, or its instances, hold tokens of their own."""
 
     inside: int
 
@@ -203,7 +253,31 @@ class AtIncident:
         return f"stands at incident {self.incident} ({self.kind}): {' '.join(self.message.split())}"
 
 
-Reason = Ready | Running | ForTimer | ForMessage | ForTask | ForRetry | Hosting | AtJoin | AtIncident
+@frozen
+class Throwing:
+    """It throws its event when all other tokens have come to rest (the turn is pending)."""
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return "is about to throw its event"
+
+
+Reason = (
+    Ready
+    | Running
+    | Throwing
+    | ForTimer
+    | ForMessage
+    | ForSignal
+    | ForCondition
+    | ForEvents
+    | ForTask
+    | ForRetry
+    | Hosting
+    | AtJoin
+    | AtIncident
+)
 
 
 @frozen(kw_only=True)
@@ -264,7 +338,10 @@ def _reason(program: Program, state: State, track: Track, joins: dict[tuple[int,
         case TrackState.EXECUTING:
             return Running(track.step, track.attempt)
         case TrackState.WAITING:
-            return _awaited(track)
+            assert track.wait is not None
+            return _awaited(program, state, track.wait)
+        case TrackState.THROWING:
+            return Throwing()
         case TrackState.JOINING:
             return _at_join(program, state.scopes[track.scope], program.nodes[track.node], joins)
         case TrackState.HOSTING:
@@ -276,9 +353,7 @@ def _reason(program: Program, state: State, track: Track, joins: dict[tuple[int,
             assert_never(track.state)
 
 
-def _awaited(track: Track) -> Reason:
-    wait = track.wait
-    assert wait is not None
+def _awaited(program: Program, state: State, wait: Wait) -> Reason:
     match wait:
         case TimerWait():
             return ForTimer(wait.deadline)
@@ -293,8 +368,23 @@ def _awaited(track: Track) -> Reason:
             )
         case RetryWait():
             return ForRetry(wait.deadline, wait.message)
+        case SignalWait():
+            return ForSignal(wait.name)
+        case ConditionWait():
+            return ForCondition(waits.condition_of(program, state, wait).text)
+        case Gathering():
+            return _several(program, state, wait)
+        case FailedArming():
+            assert wait.incident is not None
+            return AtIncident(wait.incident.id, wait.incident.kind.value, wait.incident.message)
         case _:
             assert_never(wait)
+
+
+def _several(program: Program, state: State, gathering: Gathering) -> ForEvents:
+    track = state.tracks[gathering.track]
+    events = tuple(_awaited(program, state, wait) for wait in track.armed.values())
+    return ForEvents(events, program.nodes[track.node].behaviour.plan.parallel, len(gathering.came))
 
 
 def _at_join(program: Program, scope: Scope, node: NodeProgram, known: dict[tuple[int, str], AtJoin]) -> AtJoin:

@@ -9,7 +9,8 @@ from trioflow.errors import UnstorableValue
 from trioflow.machine import joins
 from trioflow.machine.events import DropIncident, ResolveIncident, RetryIncident
 from trioflow.machine.program import FlowProgram, NodeProgram
-from trioflow.machine.state import Incident, IncidentState, Resume, Track, TrackState
+from trioflow.machine.state import FailedArming, Incident, IncidentState, Resume, ScopeKind, Track, TrackState
+from trioflow.machine.triggers import arm_again
 from trioflow.machine.turn import Turn
 
 __all__ = ["drop", "resolve", "retry"]
@@ -25,6 +26,9 @@ def retry(turn: Turn, event: RetryIncident) -> None:
     turn.facts.append(("incident-retried", incident.node, incident.track, {"incident": incident.id}))
     if incident.resume is Resume.JOIN:
         joins.look_again(turn, turn.state.scopes[incident.scope], incident.node)
+        return
+    if incident.resume is Resume.ARM:
+        arm_again(turn, _failed_arming(turn, incident))
         return
     track = turn.state.tracks[incident.track]
     turn.close_incident(track)
@@ -50,17 +54,23 @@ def resolve(turn: Turn, event: ResolveIncident) -> None:
     if incident is None:
         return
     node = turn.program.nodes[incident.node]
-    flows = _flows(turn, node, event.flows)
+    flows = _flows(turn, incident, node, event.flows)
     if turn.refusal or (event.outputs and not _commit(turn, incident, event.outputs)):
         return
     turn.facts.append(("incident-resolved", incident.node, incident.track, {"incident": incident.id}))
+    if incident.resume is Resume.ARM:
+        turn.withdraw(_failed_arming(turn, incident))  # its host goes on without the event
+        return
     if incident.resume is Resume.JOIN:
         track = joins.fire_with_what_is_there(turn, turn.state.scopes[incident.scope], node)
     else:
         track = turn.state.tracks[incident.track]
         turn.close_incident(track)
+        turn.withdraw_all(track)
     if flows:
         turn.take(track, flows)
+    elif incident.resume is Resume.LEAVE:
+        turn.leave(track, node)
     else:
         node.behaviour.resolved(turn, track, node)
 
@@ -74,6 +84,12 @@ def drop(turn: Turn, event: DropIncident) -> None:
     incident.last = turn.now
     turn.state.incidents.put(incident)
     turn.facts.append(("incident-dropped", incident.node, incident.track, {"incident": incident.id}))
+    if incident.resume is Resume.ARM:
+        wait = _failed_arming(turn, incident)
+        wait.incident = None  # the record stays, what it named does not
+        incident.wait = 0
+        turn.withdraw(wait)
+        return
     for track in _pinned(turn, incident):
         turn.end(track)
 
@@ -85,6 +101,12 @@ def _pinned(turn: Turn, incident: Incident) -> list[Track]:
     track = turn.state.tracks[incident.track]
     track.incident = None
     return [track]
+
+
+def _failed_arming(turn: Turn, incident: Incident) -> FailedArming:
+    wait = turn.state.waits[incident.wait]
+    assert isinstance(wait, FailedArming)
+    return wait
 
 
 def _open(turn: Turn, incident_id: int) -> Incident | None:
@@ -107,8 +129,14 @@ def _commit(turn: Turn, incident: Incident, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def _flows(turn: Turn, node: NodeProgram, wanted: tuple[str, ...]) -> list[FlowProgram]:
-    objection = node.behaviour.objection(node, wanted)
+def _flows(turn: Turn, incident: Incident, node: NodeProgram, wanted: tuple[str, ...]) -> list[FlowProgram]:
+    if wanted and incident.resume is Resume.ARM:
+        turn.refuse(f"incident {incident.id} is of an event that could not be armed: no token is there to take a flow")
+        return []
+    if wanted and incident.track and turn.state.scopes[incident.scope].kind is ScopeKind.INSTANCE:
+        turn.refuse(f"incident {incident.id} is in one instance of {node.label}, which takes no flow of its own")
+        return []
+    objection = "" if incident.resume is Resume.ARM else node.behaviour.objection(node, wanted)
     if objection:
         turn.refuse(f"{node.label} {objection}")
         return []

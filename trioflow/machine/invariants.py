@@ -11,7 +11,21 @@ from collections.abc import Callable, Iterator
 
 from trioflow.facts import Status
 from trioflow.machine.program import NodeProgram, Program
-from trioflow.machine.state import Incident, IncidentState, Resume, RetryWait, Scope, State, Track, TrackState
+from trioflow.machine.state import (
+    ConditionWait,
+    FailedArming,
+    Incident,
+    IncidentState,
+    Resume,
+    RetryWait,
+    Scope,
+    ScopeKind,
+    SignalWait,
+    State,
+    Track,
+    TrackState,
+)
+from trioflow.machine.triggers import TimerTrigger
 
 __all__ = ["violations"]
 
@@ -32,7 +46,7 @@ def violations(program: Program, state: State) -> list[str]:
 
 
 def _ids(state: State) -> Iterator[str]:
-    tables = (state.scopes, state.tracks, state.waits, state.arrivals, state.incidents)
+    tables = state.tables
     given = Counter(key for table in tables for key in table)
     yield from (f"the id {key} is given {times} times" for key, times in given.items() if times > 1)
     yield from (f"the id {key} is beyond the counter" for key in given if key > state.header.counter)
@@ -50,8 +64,10 @@ def _references(program: Program, state: State) -> Iterator[str]:
         scope = state.scopes.get(track.scope)
         if node is None or scope is None:
             yield f"track {track.id} stands at {track.node!r} in scope {track.scope}, which is not there"
-        elif node.container != scope.node:
+        elif (node.id if scope.kind is ScopeKind.INSTANCE else node.container) != scope.node:
             yield f"track {track.id} stands at {track.node!r}, which is in {node.container!r}, not in {scope.node!r}"
+        elif scope.kind is ScopeKind.LOOP:
+            yield f"track {track.id} stands in scope {track.scope} of a loop, which holds only instances"
         elif track.flow and track.flow not in {flow.id for flow in node.incoming}:
             yield f"track {track.id} came to {track.node!r} by {track.flow!r}, which does not lead there"
     for scope_id, node_id in state.entries:
@@ -65,6 +81,7 @@ def _references(program: Program, state: State) -> Iterator[str]:
 def _places(state: State) -> Iterator[str]:
     ready = Counter(track.id for track in state.agenda if track.state is TrackState.READY)
     arrived = Counter(arrival.track for arrival in state.arrivals.values())
+    thrown = Counter(track.id for track in state.throws if track.state is TrackState.THROWING)
     for track in state.tracks.values():
         wanted = (
             track.state is TrackState.READY,
@@ -72,6 +89,7 @@ def _places(state: State) -> Iterator[str]:
             track.state is TrackState.WAITING,
             track.state is TrackState.HOSTING,
             track.state is TrackState.INCIDENT,
+            track.state is TrackState.THROWING,
         )
         has = (
             ready[track.id] == 1,
@@ -79,9 +97,11 @@ def _places(state: State) -> Iterator[str]:
             track.wait is not None,
             bool(track.hosted),
             track.incident is not None,
+            thrown[track.id] == 1,
         )
         if wanted != has:
-            yield f"track {track.id} is {track.state.value}, but (agenda, arrival, wait, scope, incident) are {has}"
+            places = "(agenda, arrival, wait, scope, incident, throw)"
+            yield f"track {track.id} is {track.state.value}, but {places} are {has}"
         if track.state is TrackState.EXECUTING and not (track.step and track.attempt and track.entry):
             yield f"track {track.id} executes step {track.step}, attempt {track.attempt}, entry {track.entry}"
         if track.state is TrackState.ENDED:
@@ -91,12 +111,68 @@ def _places(state: State) -> Iterator[str]:
 
 def _waits(state: State) -> Iterator[str]:
     for wait in state.waits.values():
-        track = state.tracks.get(wait.track)
-        if track is None or track.wait is not wait:
-            yield f"wait {wait.id} belongs to track {wait.track}, which does not wait for it"
+        if bool(wait.track) is bool(wait.scope):
+            yield f"wait {wait.id} belongs to track {wait.track} and to scope {wait.scope}"
+            continue
+        owner: Track | Scope | None = state.tracks.get(wait.track) if wait.track else state.scopes.get(wait.scope)
+        listed = owner is not None and owner.armed.get(wait.id) is wait
+        parked = isinstance(owner, Track) and owner.wait is wait
+        if (parked, listed) != (not wait.node, bool(wait.node)):
+            yield f"wait {wait.id} of {wait.node!r} belongs to {owner}, which does not know it"
+    owners: list[Track | Scope] = [*state.tracks.values(), *state.scopes.values()]
+    for owner in owners:
+        known = [*owner.armed.values(), *([owner.wait] if isinstance(owner, Track) and owner.wait else [])]
+        yield from (
+            f"wait {wait.id} is known to {type(owner).__name__} {owner.id}, and not in the table"
+            for wait in known
+            if state.waits.get(wait.id) is not wait
+        )
+
+
+def _wait_indexes(program: Program, state: State) -> Iterator[str]:
+    """Invariant 3, for what is looked up by name: signals and conditions."""
+    signals: dict[str, list[int]] = {}
+    conditions: dict[str, list[int]] = {}
+    for wait in state.waits.values():
+        if isinstance(wait, SignalWait):
+            signals.setdefault(wait.name, []).append(wait.id)
+        elif isinstance(wait, ConditionWait):
+            node = program.nodes[wait.node or state.tracks[wait.track].node]
+            for name in node.behaviour.condition(wait.label).names:
+                conditions.setdefault(name, []).append(wait.id)
+    if {name: list(waiting) for name, waiting in state.signals.items()} != signals:
+        yield f"signals are waited for by {signals}, and the index has {state.signals}"
+    if {name: list(waiting) for name, waiting in state.conditions.items()} != conditions:
+        yield f"conditions read {conditions}, and the index has {state.conditions}"
+
+
+def _armed(program: Program, state: State) -> Iterator[str]:
+    """What must be armed is armed: the boundary events of open activities, the handlers of scopes with tokens."""
     for track in state.tracks.values():
-        if track.wait is not None and state.waits.get(track.wait.id) is not track.wait:
-            yield f"track {track.id} waits for {track.wait.id}, which is not in the table"
+        activity = program.nodes[track.node].activity
+        boundaries = set(activity.boundaries) if activity is not None else set()
+        armed = {wait.node for wait in track.armed.values()} & boundaries
+        if track.opened and state.scopes[track.scope].kind is ScopeKind.INSTANCE:
+            continue
+        leaving = track.incident is not None and track.incident.resume is Resume.LEAVE
+        if track.opened and not leaving and any(not _can_be_spent(program, event) for event in boundaries - armed):
+            yield f"track {track.id} at {track.node!r} has not armed {sorted(boundaries - armed)}"
+    for scope in state.scopes.values():
+        if scope.kind is not ScopeKind.BODY:
+            continue
+        wanted = set(program.scopes[scope.node].handlers)
+        armed = {wait.node for wait in scope.armed.values()}
+        is_open = not scope.interrupted and len(scope.tracks) > scope.handlers
+        if armed and (not is_open or not armed <= wanted):
+            yield f"scope {scope.id} of {scope.node!r} waits for {sorted(armed)}, but it is not open for that"
+        if is_open and any(not _can_be_spent(program, event) for event in wanted - armed):
+            yield f"scope {scope.id} of {scope.node!r} has not armed {sorted(wanted - armed)}"
+
+
+def _can_be_spent(program: Program, event: str) -> bool:
+    """Whether an event that does not interrupt can be used up: a timer's cycle is, an operator can give it up too."""
+    plan = program.nodes[event].behaviour.plan
+    return any(isinstance(trigger, TimerTrigger) for trigger in plan.triggers)
 
 
 def _open(state: State) -> list[Incident]:
@@ -110,6 +186,11 @@ def _incidents(state: State) -> Iterator[str]:
         if not incident.first <= incident.last <= state.header.now:
             yield f"incident {incident.id} is from {incident.first} to {incident.last}, and now is {state.header.now}"
     for incident in _open(state):
+        if incident.resume is Resume.ARM:
+            wait = state.waits.get(incident.wait)
+            if not isinstance(wait, FailedArming) or wait.incident is not incident:
+                yield f"incident {incident.id} is of wait {incident.wait}, which does not know it"
+            continue
         if incident.resume is Resume.JOIN:
             scope = state.scopes.get(incident.scope)
             join = None if scope is None else scope.joins.get(incident.node)
@@ -154,7 +235,7 @@ def _can_be_failing(track: Track) -> bool:
 def _scopes(program: Program, state: State) -> Iterator[str]:
     hosted: Counter[int] = Counter()
     for scope in state.scopes.values():
-        if not scope.tracks and not state.is_terminal:
+        if not scope.tracks and not state.is_terminal and scope.kind is not ScopeKind.LOOP:
             yield f"scope {scope.id} of {scope.node!r} holds no token and is still open"
         if scope.host is None:
             if scope.parent is not None or scope.node != program.key:
@@ -164,11 +245,19 @@ def _scopes(program: Program, state: State) -> Iterator[str]:
         host = state.tracks.get(scope.host)
         if host is None or host.hosted.get(scope.id) is not scope:
             yield f"scope {scope.id} is hosted by track {scope.host}, which does not know it"
-        elif (host.scope, host.node) != (scope.parent, scope.node):
+        elif not _is_parent(state, scope, host):
             yield f"scope {scope.id} of {scope.node!r} is hosted at {host.node!r} in scope {host.scope}"
     for track in state.tracks.values():
         if len(track.hosted) != hosted[track.id]:
             yield f"track {track.id} hosts {sorted(track.hosted)}, of which {hosted[track.id]} are there"
+
+
+def _is_parent(state: State, scope: Scope, host: Track) -> bool:
+    """An instance of a loop is inside the scope of the loop, any other scope where its host is."""
+    parent = None if scope.parent is None else state.scopes.get(scope.parent)
+    if parent is not None and scope.kind is ScopeKind.INSTANCE and parent.kind is ScopeKind.LOOP:
+        return (parent.host, host.node, parent.node) == (host.id, scope.node, scope.node)
+    return (host.scope, host.node) == (scope.parent, scope.node)
 
 
 def _ends(state: State) -> Iterator[str]:
@@ -185,10 +274,13 @@ def _ends(state: State) -> Iterator[str]:
         "tracks": list(state.tracks),
         "waits": list(state.waits),
         "arrivals": list(state.arrivals),
+        "gates": list(state.gates),
         "scopes": [key for key in state.scopes if key not in roots],
         "entries": list(state.entries),
         "open incidents": [incident.id for incident in _open(state)],
         "agenda": list(state.agenda),
+        "throws": list(state.throws),
+        "changed names": list(state.changed),
         "unsettled": list(state.unsettled),
     }
     yield from (f"the instance has ended and still has {what}: {ids}" for what, ids in left.items() if ids)
@@ -197,11 +289,14 @@ def _ends(state: State) -> Iterator[str]:
 # ------------------------------------------------------------------ derived indexes
 
 
-def _tracks_of_scopes(state: State) -> Iterator[str]:
+def _tracks_of_scopes(program: Program, state: State) -> Iterator[str]:
     for scope in state.scopes.values():
         own = [track for track in state.tracks.values() if track.scope == scope.id]
         if list(scope.tracks.values()) != own:
             yield f"scope {scope.id} lists the tracks {list(scope.tracks)}, and holds {[track.id for track in own]}"
+        handlers = sum(1 for track in own if program.nodes[track.node].behaviour.handles)
+        if scope.handlers != handlers:
+            yield f"scope {scope.id} counts {scope.handlers} handlers, and has {handlers}"
         occupied = Counter(track.node for track in own if track.state.at_rest)
         if scope.occupied != occupied:
             yield f"scope {scope.id} counts {scope.occupied}, and holds {dict(occupied)}"
@@ -300,8 +395,14 @@ _OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
     _places,
     _waits,
     _ends,
-    _tracks_of_scopes,
     _incidents,
     _failing,
 )
-_WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (_references, _scopes, _queues)
+_WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (
+    _references,
+    _scopes,
+    _queues,
+    _tracks_of_scopes,
+    _wait_indexes,
+    _armed,
+)

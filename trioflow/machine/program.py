@@ -5,9 +5,9 @@ Made once per deployed version and shared by all its instances; nothing in it ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define, field, frozen
 
@@ -16,8 +16,20 @@ from trioflow.values import Value, ValueCodec
 
 if TYPE_CHECKING:
     from trioflow.machine.behaviours.base import Behaviour
+    from trioflow.machine.state import Scope, Track
+    from trioflow.machine.turn import Turn
 
-__all__ = ["Evaluable", "FlowProgram", "NodeProgram", "Program", "ScopeProgram"]
+__all__ = [
+    "NO_CATCHERS",
+    "ActivityProgram",
+    "Catchers",
+    "Evaluable",
+    "FlowProgram",
+    "Frame",
+    "NodeProgram",
+    "Program",
+    "ScopeProgram",
+]
 
 
 class Evaluable(Protocol):
@@ -48,11 +60,67 @@ class FlowProgram:
     condition: Evaluable | None = None
 
 
+@frozen
+class Catchers:
+    """Who catches errors, or escalations, in one place: by code, else the one that takes any (clause 10.5.1).
+
+    Each is the id of a boundary event, or of the start event of an event sub-process.
+    """
+
+    exact: Mapping[str, str] = field(factory=dict)
+    any: str | None = None
+
+    def of(self, code: str | None) -> str | None:
+        """The catcher of that code; an equal code wins over a catch-all."""
+        return next(self.candidates(code), None)
+
+    def candidates(self, code: str | None) -> Iterator[str]:
+        """Who could catch that code, the best first."""
+        if code is not None and code in self.exact:
+            yield self.exact[code]
+        if self.any is not None:
+            yield self.any
+
+
+NO_CATCHERS: Mapping[str, Catchers] = {}
+
+
+class Frame(Protocol):
+    """How an activity runs that has data of its own, or instances: each in an *instance* scope of its own."""
+
+    def begin(self, turn: Turn, host: Track, node: NodeProgram) -> None:
+        """The activity starts: open its first instances."""
+        ...
+
+    def completed(self, turn: Turn, body: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
+        """The token in one of its instances has done its work, with these outputs."""
+        ...
+
+    def terminated(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> None:
+        """The token of that instance is gone without having done its work: the scope is empty."""
+        ...
+
+
+@frozen(kw_only=True)
+class ActivityProgram:
+    """What an activity has beyond its own work; an activity that has nothing of it has no such program.
+
+    ``boundaries``: its boundary events that wait for something, in document order.  ``catchers``: by kind (``error``,
+    ``escalation``).
+    """
+
+    boundaries: tuple[str, ...] = ()
+    catchers: Mapping[str, Catchers] = NO_CATCHERS
+    start_quantity: int = 1
+    frame: Frame | None = None
+
+
 @define(eq=False, kw_only=True)
 class NodeProgram:
     """A flow node: its behaviour and its flows in document order.
 
-    ``plain``: flows without a condition, the default excepted; ``conditional``: those with one.
+    ``plain``: flows without a condition, the default excepted; ``conditional``: those with one.  ``copies``: how many
+    tokens each flow gets that is taken (the completion quantity of an activity).
     """
 
     id: str
@@ -65,6 +133,9 @@ class NodeProgram:
     plain: tuple[FlowProgram, ...] = ()
     conditional: tuple[FlowProgram, ...] = ()
     default: FlowProgram | None = None
+    is_activity: bool = False
+    activity: ActivityProgram | None = None
+    copies: int = 1
     jumps: tuple[str, ...] = ()
     """Of a link catch event: its throw events, from which a token comes here as if along a flow."""
     attached_to: str | None = None
@@ -80,7 +151,9 @@ class NodeProgram:
 class ScopeProgram:
     """The process itself or a sub-process: where its tokens start, what it declares.
 
-    ``starts``: its none start events, or without any start event its nodes without incoming flow.
+    ``starts``: its none start events, or without any start event its nodes without incoming flow.  ``handlers``: the
+    start events of its event sub-processes that wait for something.  ``catchers``: those that catch errors or
+    escalations, by kind.  ``triggered``: the start events that need a trigger.
     """
 
     id: str
@@ -88,6 +161,9 @@ class ScopeProgram:
     implicit: bool
     nodes: tuple[str, ...]
     declared: tuple[str, ...] = ()
+    handlers: tuple[str, ...] = ()
+    catchers: Mapping[str, Catchers] = NO_CATCHERS
+    triggered: tuple[str, ...] = ()
 
 
 @define(eq=False, kw_only=True)

@@ -22,7 +22,11 @@ from trioflow.values import Value
 
 __all__ = [
     "Arrival",
+    "ConditionWait",
     "Entry",
+    "FailedArming",
+    "Gate",
+    "Gathering",
     "Header",
     "Identity",
     "Incident",
@@ -34,6 +38,8 @@ __all__ = [
     "Resume",
     "RetryWait",
     "Scope",
+    "ScopeKind",
+    "SignalWait",
     "State",
     "Table",
     "TaskWait",
@@ -68,6 +74,7 @@ class TrackState(enum.StrEnum):
     WAITING = "waiting", True
     JOINING = "joining"
     HOSTING = "hosting", True
+    THROWING = "throwing", True
     INCIDENT = "incident", True
     ENDED = "ended"
 
@@ -103,22 +110,41 @@ class Header:
     counter: int = 0
 
 
+class ScopeKind(enum.StrEnum):
+    """What a scope is the scope of (``docs/explanation/how-it-works.md``)."""
+
+    BODY = "body"
+    """A process, a sub-process, or one firing of an event sub-process: it holds the tokens of its inner nodes."""
+    LOOP = "loop"
+    """All instances of one repeating activity: their counters; it holds no token of its own."""
+    INSTANCE = "instance"
+    """One instance of an activity that has data of its own: it holds one token, at the activity itself."""
+
+
 @define(eq=False)
 class Scope:
-    """One running instance of the process or of a sub-process, with its own data.
+    """One running instance of the process, of a sub-process or of an activity, with its own data.
 
-    ``host`` is the track that waits for it; the root scope has none.
+    ``host`` is the track that waits for it; the root scope has none.  ``index`` counts the instances of a loop or
+    multi-instance from 1.  ``interrupted``: an interrupting event sub-process has taken it over.
     """
 
     id: int
     node: str
     parent: int | None = None
     host: int | None = None
+    kind: ScopeKind = ScopeKind.BODY
+    index: int = 0
+    interrupted: bool = False
 
     data: dict[str, Value] = field(factory=dict)
     """Own variables; written under their own keys (``State.touched_data``)."""
     tracks: dict[int, Track] = field(factory=dict)
     """Derived: the live tracks directly in it."""
+    handlers: int = 0
+    """Derived: how many of them are running event sub-processes; if all are, the scope is completing (13.5.4)."""
+    armed: dict[int, Wait] = field(factory=dict)
+    """Derived: what its event sub-processes wait for."""
     occupied: dict[str, int] = field(factory=dict)
     """Derived: node id to how many tokens rest there, those that wait at a join excepted."""
     held: dict[str, set[tuple[str, str]]] = field(factory=dict)
@@ -137,7 +163,8 @@ class Track:
 
     ``flow`` is the sequence flow it came by (empty: it started here), ``parent`` the track it was forked
     from, ``entry`` the n of the idempotency key, ``attempt`` counts runs of the step, ``step`` names the
-    present run so that a late report of an earlier one is known as such.
+    present run so that a late report of an earlier one is known as such.  ``opened``: the activity that it stands
+    at has begun, so its boundary events are armed; it is not begun again when a retry enters the node again.
     """
 
     id: int
@@ -150,6 +177,7 @@ class Track:
     attempt: int = 0
     step: int = 0
     reentries: int = 0
+    opened: bool = False
     failing: datetime | None = None
     """Since when its step fails, over retries; None: it does not, or what failed has worked since."""
 
@@ -157,6 +185,8 @@ class Track:
     """Derived: steps since the last wait or executed activity, for the livelock limit; of a host those inside too."""
     wait: Wait | None = None
     """Derived: what it is parked on."""
+    armed: dict[int, Wait] = field(factory=dict)
+    """Derived: what else can happen while it stands there: its boundary events, the arms of its gateway."""
     incident: Incident | None = None
     """Derived: the open incident that pins it."""
     hosted: dict[int, Scope] = field(factory=dict)
@@ -172,6 +202,11 @@ class Entry:
     count: int = 0
 
 
+# Every wait has an owner, ``track``, or ``scope`` for an event sub-process.  ``node``: whose event it is, where that is
+# not the node that the track is parked at (a boundary event, an arm of a gateway, a start event); ``label``: which of
+# the event's definitions, where it has several.
+
+
 @define(eq=False)
 class TimerWait:
     """A timer: its absolute deadline, what is left of the cycle, interval and anchor."""
@@ -182,6 +217,9 @@ class TimerWait:
     left: int | None = None
     interval: str | None = None
     anchor: datetime | None = None
+    scope: int = 0
+    node: str = ""
+    label: str = ""
 
 
 @define(eq=False)
@@ -192,6 +230,59 @@ class MessageWait:
     track: int
     name: str
     key: Value = None
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
+@define(eq=False)
+class SignalWait:
+    """A signal by name."""
+
+    id: int
+    track: int
+    name: str
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
+@define(eq=False)
+class ConditionWait:
+    """A condition that is to become true; ``last`` is what it was, so that a restart is no edge."""
+
+    id: int
+    track: int
+    last: bool = False
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
+@define(eq=False)
+class Gathering:
+    """An event with several definitions: ``came`` is what of a parallel multiple happened already, label to payload."""
+
+    id: int
+    track: int
+    came: dict[str, Value] = field(factory=dict)
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
+@define(eq=False)
+class FailedArming:
+    """Stands in for what could not be armed; its incident says why, and a retry arms it."""
+
+    id: int
+    track: int
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+    incident: Incident | None = None
+    """Derived: the incident that names it."""
 
 
 @define(eq=False)
@@ -207,6 +298,9 @@ class TaskWait:
     candidate_groups: tuple[str, ...] = ()
     priority: int = 50
     due: datetime | None = None
+    scope: int = 0
+    node: str = ""
+    label: str = ""
 
 
 @define(eq=False)
@@ -217,9 +311,24 @@ class RetryWait:
     track: int
     deadline: datetime
     message: str = ""
+    scope: int = 0
+    node: str = ""
+    label: str = ""
 
 
-Wait = TimerWait | MessageWait | TaskWait | RetryWait
+Trigger = TimerWait | MessageWait | SignalWait | ConditionWait
+"""What an event of the model waits for."""
+Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait
+
+
+@define(eq=False)
+class Gate:
+    """A complex gateway that was activated and waits for its reset: the flows whose tokens it has consumed."""
+
+    id: int
+    scope: int
+    node: str
+    flows: tuple[str, ...] = ()
 
 
 @define(eq=False)
@@ -239,6 +348,7 @@ class IncidentKind(enum.StrEnum):
     HANDLER_FAILURE = "handler-failure"
     RETRIES_EXHAUSTED = "retries-exhausted"
     UNCAUGHT_ERROR = "uncaught-error"
+    ARMING = "arming"
     EXPRESSION = "expression"
     SCRIPT = "script"
     NO_OUTGOING_FLOW = "no-outgoing-flow"
@@ -257,8 +367,9 @@ class IncidentState(enum.StrEnum):
 
 
 class Resume(enum.StrEnum):
-    """What a retry does: enter the node, run the step, choose the outgoing flows, look at the join again."""
+    """What a retry does: enter the node, run the step, choose the outgoing flows, look at the join, arm the event."""
 
+    ARM = "arm"
     ENTER = "enter"
     RUN = "run"
     LEAVE = "leave"
@@ -267,7 +378,10 @@ class Resume(enum.StrEnum):
 
 @define(eq=False)
 class Incident:
-    """A failure that the model did not handle.  ``track`` is 0 for a stuck join: its tokens stay at the join."""
+    """A failure that the model did not handle.
+
+    ``track`` is 0 for a stuck join, whose tokens stay there, and for an event that could not be armed (``wait``).
+    """
 
     id: int
     kind: IncidentKind
@@ -282,6 +396,7 @@ class Incident:
     causes: tuple[str, ...] = ()
     attempts: int = 0
     code: str | None = None
+    wait: int = 0
 
 
 @define(eq=False)
@@ -370,6 +485,7 @@ class State:
     tracks: Table[Track] = field(factory=Table)
     waits: Table[Any] = field(factory=Table)
     arrivals: Table[Arrival] = field(factory=Table)
+    gates: Table[Gate] = field(factory=Table)
     incidents: Incidents = field(factory=Incidents)
     entries: dict[tuple[int, str], Entry] = field(factory=dict)
 
@@ -382,8 +498,21 @@ class State:
 
     agenda: deque[Track] = field(factory=deque)
     """Tracks that have a step to make; empty at every capture."""
+    throws: deque[Track] = field(factory=deque)
+    """Tracks that throw something, in order: carried out when all tokens have come to rest; empty at every capture."""
     unsettled: dict[int, Scope] = field(factory=dict)
     """Derived: scopes whose joins must be looked at when the agenda is empty."""
+    signals: dict[str, dict[int, SignalWait]] = field(factory=dict)
+    """Derived: signal name to what waits for it, in the order of arming."""
+    conditions: dict[str, dict[int, ConditionWait]] = field(factory=dict)
+    """Derived: variable name to the conditions that read it, in the order of arming."""
+    changed: dict[str, None] = field(factory=dict)
+    """Names that conditions read and that were written since the conditions were last looked at."""
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """Every table of entities."""
+        return (self.scopes, self.tracks, self.waits, self.arrivals, self.gates, self.incidents)
 
     def new_id(self) -> int:
         """The next id; ids are given in the order of creation, so they are an order of arming too."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from attrs import define, field
 
 from trioflow.facts import RawFact, Status
+from trioflow.values import Value
 
-__all__ = ["Effect", "Ended", "Run", "Stop", "Transition"]
+__all__ = ["Effect", "Ended", "MessagePost", "Post", "Run", "SignalPost", "Stop", "Transition"]
 
 
 @define(eq=False)
@@ -39,9 +40,32 @@ Effect = Run | Stop | Ended
 
 
 @define(eq=False)
+class SignalPost:
+    """A signal for all who wait for it in other instances; those of the thrower's own were served by the machine."""
+
+    name: str
+    payload: Value
+
+
+@define(eq=False)
+class MessagePost:
+    """A message for one receiver; ``step`` tells a repetition of the same throw from another one."""
+
+    name: str
+    key: Value
+    payload: Value
+    step: int
+
+
+Post = SignalPost | MessagePost
+"""What leaves the instance as rows of the same commit."""
+
+
+@define(eq=False)
 class Transition:
     """The outcome of one event.
 
+    ``posts``: what leaves the instance with the commit that holds this transition, in order.
     ``consumed``/``declined``: delivery rows that this transition used up, or gave back to be matched again.
     ``refusal``: why a caller's act was not done; empty: it was done, or there was nothing to refuse.
     ``pending``: the budget ran out; the agenda is not empty, and ``advance`` must go on before any other event.
@@ -51,5 +75,6 @@ class Transition:
     effects: list[Effect] = field(factory=list)
     consumed: list[int] = field(factory=list)
     declined: list[int] = field(factory=list)
+    posts: list[Post] = field(factory=list)
     refusal: str = ""
     pending: bool = False

@@ -12,25 +12,31 @@ from typing import Any
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import RawFact, Status
-from trioflow.machine import joins
+from trioflow.machine import activities, conditions, joins, waits
 from trioflow.machine.data import ScopeView, write
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.machine.state import (
+    ConditionWait,
     Entry,
     Incident,
     IncidentKind,
     Resume,
     RetryWait,
     Scope,
+    ScopeKind,
     State,
     Track,
     TrackState,
+    Trigger,
     Wait,
 )
-from trioflow.machine.transition import Effect, Ended, Run, Stop, Transition
+from trioflow.machine.transition import Effect, Ended, Post, Run, Stop, Transition
+from trioflow.machine.triggers import Place, arm_beside
 from trioflow.values import Value
 
 __all__ = ["ConditionFailed", "Turn"]
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 class ConditionFailed(ExpressionError):
@@ -40,7 +46,7 @@ class ConditionFailed(ExpressionError):
 class Turn:
     """The verbs of one ``apply``; ``now`` is the same for all that happens in it."""
 
-    __slots__ = ("consumed", "declined", "effects", "facts", "now", "program", "refusal", "state")
+    __slots__ = ("consumed", "declined", "effects", "facts", "now", "posts", "program", "refusal", "state")
 
     def __init__(self, program: Program, state: State, now: datetime) -> None:
         self.program = program
@@ -50,13 +56,18 @@ class Turn:
         self.effects: list[Effect] = []
         self.consumed: list[int] = []
         self.declined: list[int] = []
+        self.posts: list[Post] = []
         self.refusal = ""
 
     # -------------------------------------------------------------- the agenda
 
     def work(self, budget: int) -> Transition:
-        """Make steps until none is left or the budget is spent, then look at the joins."""
-        agenda = self.state.agenda
+        """Make steps until none is left or the budget is spent.
+
+        Tokens move to rest; then what they throw is carried out, one by one; then conditions are looked at; then joins.
+        """
+        state = self.state
+        agenda = state.agenda
         nodes = self.program.nodes
         while True:
             while agenda:
@@ -66,9 +77,17 @@ class Turn:
                 track = agenda.popleft()
                 if track.state is TrackState.READY:
                     self._enter(track, nodes[track.node])
-            if not self.state.unsettled:
+            if state.throws:
+                track = state.throws.popleft()
+                if track.state is TrackState.THROWING:
+                    node = nodes[track.node]
+                    node.behaviour.throw(self, track, node)
+            elif state.changed:
+                conditions.look(self)
+            elif state.unsettled:
+                joins.settle(self)
+            else:
                 return self._transition(pending=False)
-            joins.settle(self)
 
     def _enter(self, track: Track, node: NodeProgram) -> None:
         track.hops += 1
@@ -78,11 +97,14 @@ class Turn:
             message = f"the token made {limit} steps without a wait or an executed activity: the model loops forever"
             self.incident(track, IncidentKind.STEP_LIMIT, Resume.ENTER, message)
             return
+        if node.activity is not None:
+            activities.enter(self, track, node, node.activity)
+            return
         self.facts.append(("node-entered", node.id, track.id, _NOTHING))
         node.behaviour.enter(self, track, node)
 
     def _transition(self, *, pending: bool) -> Transition:
-        return Transition(self.facts, self.effects, self.consumed, self.declined, self.refusal, pending)
+        return Transition(self.facts, self.effects, self.consumed, self.declined, self.posts, self.refusal, pending)
 
     def fact(self, kind: str, track: Track, /, **details: Any) -> None:
         """Note what happened at the track's node."""
@@ -92,6 +114,12 @@ class Turn:
 
     def start_track(self, scope: Scope, node: str, *, flow: str = "", parent: Track | None = None) -> Track:
         """A new token at a node, ready to enter it."""
+        track = self.new_track(scope, node, flow=flow, parent=parent)
+        self.state.agenda.append(track)
+        return track
+
+    def new_track(self, scope: Scope, node: str, *, flow: str = "", parent: Track | None = None) -> Track:
+        """A new token at a node, for the caller to bring to rest."""
         track = Track(id=self.state.new_id(), node=node, scope=scope.id, flow=flow)
         if parent is not None:
             track.parent = parent.id
@@ -100,7 +128,6 @@ class Turn:
             track.hops = self.state.tracks[scope.host].hops
         self.state.tracks.put(track)
         scope.tracks[track.id] = track
-        self.state.agenda.append(track)
         return track
 
     def rest(self, track: Track, state: TrackState) -> None:
@@ -126,14 +153,19 @@ class Turn:
 
     def move(self, track: Track, flow: FlowProgram) -> None:
         """The token goes along the flow, and is ready to enter its target."""
+        self.place(track, flow.target, flow.id)
+        self.state.agenda.append(track)
+
+    def place(self, track: Track, node: str, flow: str = "") -> None:
+        """The token stands before another node of its scope now, as one that came by that flow."""
         self.lift(track)
-        track.node = flow.target
-        track.flow = flow.id
+        track.node = node
+        track.flow = flow
         track.state = TrackState.READY
         track.attempt = track.step = 0
+        track.opened = False
         track.failing = None
         self.state.tracks.touch(track)
-        self.state.agenda.append(track)
 
     def take(self, track: Track, flows: Iterable[FlowProgram]) -> None:
         """Fork: the token goes along the first flow, new tokens along the others (``docs/explanation/elements.md``)."""
@@ -148,7 +180,7 @@ class Turn:
         outgoing = node.outgoing
         if len(node.plain) == len(outgoing):
             if outgoing:
-                self.take(track, outgoing)
+                self.take(track, outgoing * node.copies)
             else:
                 self.end(track)
             return
@@ -158,7 +190,7 @@ class Turn:
             self.incident(track, IncidentKind.EXPRESSION, Resume.LEAVE, str(error))
             return
         if flows:
-            self.take(track, flows)
+            self.take(track, flows * node.copies)
         else:
             self.incident(track, IncidentKind.NO_OUTGOING_FLOW, Resume.LEAVE, nothing_to_take(node))
 
@@ -170,20 +202,35 @@ class Turn:
         return [flow for flow in node.outgoing if flow.id in true or flow.id in plain]
 
     def end(self, track: Track) -> None:
-        """The token is consumed; a scope whose last token it was completes."""
+        """The token is consumed; a scope whose last token it was completes.
+
+        A scope whose own tokens are gone is *completing*: its event sub-processes catch nothing any more, those that
+        run end first (13.5.4).
+        """
         self.forget(track)
         scope = self.state.scopes[track.scope]
         if not scope.tracks:
             self.close_scope(scope, last=track)
+        elif len(scope.tracks) == scope.handlers:
+            self.withdraw_all(scope)
 
     def forget(self, track: Track) -> None:
         """Take the track out of the state, with what it waits for; its scope is not asked whether it completes."""
         self.lift(track)
         self.disarm(track)
+        self.withdraw_all(track)
         self.close_incident(track)
         track.state = TrackState.ENDED
         self.state.tracks.drop(track.id)
-        del self.state.scopes[track.scope].tracks[track.id]
+        scope = self.state.scopes[track.scope]
+        del scope.tracks[track.id]
+        if scope.handlers and self.program.nodes[track.node].behaviour.handles:
+            scope.handlers -= 1
+
+    def throw(self, track: Track) -> None:
+        """The token throws what its node throws, once all others have come to rest."""
+        self.rest(track, TrackState.THROWING)
+        self.state.throws.append(track)
 
     # -------------------------------------------------------------- activities and waits
 
@@ -212,16 +259,46 @@ class Turn:
         """The token waits: for a timer, a message, a person, a retry.  All but the last say that its step works."""
         if not isinstance(wait, RetryWait):
             track.failing = None
-        self.state.waits.put(wait)
-        track.wait = wait
+        self.arm(wait)
         track.hops = 0
         self.rest(track, TrackState.WAITING)
 
+    def arm(self, wait: Wait) -> None:
+        """Something can happen from now on."""
+        self.state.waits.put(wait)
+        waits.attach(self.program, self.state, wait)
+
+    def withdraw(self, wait: Wait) -> None:
+        """It cannot happen any more."""
+        waits.detach(self.program, self.state, wait)
+        self.state.waits.drop(wait.id)
+
     def disarm(self, track: Track) -> None:
-        """What the token waited for is not wanted any more."""
+        """What the token is parked on is not wanted any more."""
         if track.wait is not None:
-            self.state.waits.drop(track.wait.id)
-            track.wait = None
+            self.withdraw(track.wait)
+
+    def withdraw_all(self, owner: Track | Scope) -> None:
+        """Nothing that was armed beside a token, or for a scope, can happen any more."""
+        if owner.armed:
+            for wait in list(owner.armed.values()):
+                self.withdraw(wait)
+
+    def occurred(self, wait: Trigger, payload: Value) -> None:
+        """What was waited for has happened; whose event it is decides what follows."""
+        node = waits.node_of(self.program, self.state, wait)
+        node.behaviour.occurred(self, node, wait, payload)
+
+    def complete(self, track: Track, node: NodeProgram, outputs: Mapping[str, Any] = _NOTHING) -> None:
+        """The activity has done its work: write what it brought, and go on along its flows (13.3.2)."""
+        if node.activity is not None:
+            activities.complete(self, track, node, node.activity, outputs)
+            return
+        if outputs and not self.write_outputs(track, outputs):
+            return
+        track.failing = None  # should it fail to leave now, that is another failure
+        self.fact("activity-completed", track)
+        self.leave(track, node)
 
     # -------------------------------------------------------------- data
 
@@ -236,12 +313,16 @@ class Turn:
     def holds(self, track: Track, flow: FlowProgram) -> bool:
         """Whether a flow's condition is true; what is neither true nor false is an error, null too."""
         assert flow.condition is not None
-        value = self.evaluate(track, flow.condition)
+        return self.decide(flow.condition, track.scope, f" of sequence flow {flow.id!r}")
+
+    def decide(self, condition: Evaluable, scope_id: int, whose: str = "") -> bool:
+        """The value of a condition, which must be true or false; ``whose`` names it in the error."""
+        value = condition.evaluate(ScopeView(self.state, scope_id), self.now)
         if value is True or value is False:
             return value
         raise ConditionFailed(
-            f"the condition {flow.condition.text!r} of sequence flow {flow.id!r} gave {value!r}, neither true nor "
-            f"false: write a comparison, such as {flow.condition.text} is not None"
+            f"the condition {condition.text!r}{whose} gave {value!r}, neither true nor "
+            f"false: write a comparison, such as {condition.text} is not None"
         )
 
     def canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Value]:
@@ -263,26 +344,78 @@ class Turn:
             write(self.state, scope_id, name, value)
         self.facts.append(("data-written", node_id, 0, {"names": tuple(values)}))
 
+    def write_outputs(self, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN) -> bool:
+        """Write what a node brought, all or none; False: a value cannot be stored, and the token is at an incident.
+
+        ``resume`` is what a retry of that incident does.
+        """
+        try:
+            canonical = self.canonical(outputs, f"outputs of {track.node!r}")
+        except UnstorableValue as error:
+            self.incident(track, IncidentKind.UNSTORABLE_VALUE, resume, str(error))
+            return False
+        if canonical:
+            self.write_in(track.scope, track.node, canonical)
+        return True
+
     # -------------------------------------------------------------- scopes
 
     def open_scope(self, program: ScopeProgram, host: Track | None) -> Scope:
         """A new scope instance with the names that it declares; its tokens are started by the caller."""
+        scope = self.new_scope(program.id, host)
+        self.declare(scope, dict.fromkeys(program.declared))
+        return scope
+
+    def new_scope(
+        self,
+        node: str,
+        host: Track | None,
+        *,
+        kind: ScopeKind = ScopeKind.BODY,
+        parent: int | None = None,
+        index: int = 0,
+    ) -> Scope:
+        """A new scope, hosted by a token; its parent is the scope that the host is in, where none is given."""
         state = self.state
-        parent = state.scopes[host.scope] if host is not None else None
-        scope = Scope(
-            id=state.new_id(),
-            node=program.id,
-            parent=parent.id if parent is not None else None,
-            host=host.id if host is not None else None,
-        )
-        state.scopes.put(scope)
+        scope = Scope(id=state.new_id(), node=node, kind=kind, index=index, parent=parent)
         if host is not None:
+            scope.host = host.id
+            scope.parent = host.scope if parent is None else parent
             host.hosted[scope.id] = scope
             host.failing = None
-        for name in program.declared:
-            scope.data[name] = None
-            state.touched_data[(scope.id, name)] = None
+        state.scopes.put(scope)
         return scope
+
+    def declare(self, scope: Scope, values: Mapping[str, Value]) -> None:
+        """Give a scope variables of its own."""
+        scope.data.update(values)
+        self.state.touched_data.update(((scope.id, name), None) for name in values)
+
+    def begin(self, scope: Scope, starts: Iterable[str]) -> None:
+        """The scope is open: arm its event sub-processes, then start its tokens.
+
+        One that an interrupting condition takes over before it began starts none.
+        """
+        self.arm_handlers(scope)
+        if not scope.interrupted:
+            for start in starts:
+                self.start_track(scope, start)
+        if len(scope.tracks) > scope.handlers:
+            return
+        self.withdraw_all(scope)
+        if not scope.tracks:
+            self.close_scope(scope)
+
+    def arm_handlers(self, scope: Scope) -> None:
+        """Arm the event sub-processes of a scope; a condition that is true already fires at once."""
+        starts = self.program.scopes[scope.node].handlers
+        true: list[ConditionWait] = []
+        for start in starts:
+            place = Place(reads=scope.id, scope=scope.id, node=start)
+            true += arm_beside(self, self.program.nodes[start].behaviour.plan, place)
+        for wait in true:
+            if wait.id in self.state.waits:
+                self.occurred(wait, None)
 
     def close_scope(self, scope: Scope, *, last: Track | None = None) -> None:
         """The scope holds no token: it completes, and so does what hosts it.
@@ -296,15 +429,22 @@ class Turn:
         host = self.state.tracks[scope.host]
         if last is not None:
             host.hops = last.hops
-        self.discard_scope(scope)
         node = self.program.nodes[host.node]
+        if scope.kind is ScopeKind.INSTANCE:
+            activities.instance_ended(self, host, node, scope)
+            return
+        self.discard_scope(scope)
         node.behaviour.scope_completed(self, host, node)
 
     def discard_scope(self, scope: Scope) -> None:
         """Take an empty scope out of the state, with its data and entry counts (its tombstone stands for them too)."""
         state = self.state
-        for node_id in self.program.scopes[scope.node].nodes:
-            state.entries.pop((scope.id, node_id), None)
+        if scope.kind is ScopeKind.BODY:
+            for node_id in self.program.scopes[scope.node].nodes:
+                state.entries.pop((scope.id, node_id), None)
+        else:
+            state.entries.pop((scope.id, scope.node), None)
+        self.withdraw_all(scope)
         state.scopes.drop(scope.id)
         state.unsettled.pop(scope.id, None)
         if scope.host is not None:
@@ -312,22 +452,32 @@ class Turn:
 
     def empty_scope(self, scope: Scope) -> None:
         """Cancel all that lives in a scope: its tokens, its child scopes, its incidents."""
+        self.clear_scope(scope, but=None)
+
+    def clear_scope(self, scope: Scope, *, but: Track | None) -> None:
+        """Cancel all that lives in a scope, one token excepted; its event sub-processes catch nothing any more."""
+        self.withdraw_all(scope)
         joins.clear(self, scope)
         for track in list(scope.tracks.values()):
-            self.kill(track)
+            if track is not but:
+                self.kill(track)
 
     def kill(self, track: Track) -> None:
-        """Cancel one token, with the scope it hosts and what it runs; it overtakes an incident."""
+        """Cancel one token, with the scopes it hosts and what it runs; it overtakes an incident."""
         if track.state is TrackState.EXECUTING:
             self.effects.append(Stop(track.id))
-        elif track.state is TrackState.HOSTING:
-            for child in list(track.hosted.values()):
-                self.empty_scope(child)
-                self.discard_scope(child)
+        elif track.hosted:
+            self.drop_hosted(track)
         elif track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
             joins.withdraw(self, track)  # one token alone; of a scope that is emptied the joins were cleared before
         self.fact("token-cancelled", track)
         self.forget(track)
+
+    def drop_hosted(self, track: Track) -> None:
+        """Cancel the scopes that a token hosts, the inner ones first."""
+        for child in reversed(list(track.hosted.values())):
+            self.empty_scope(child)
+            self.discard_scope(child)
 
     def finish(self, status: Status, reason: str) -> None:
         """The instance ends with this status; what still lives in it is cancelled."""
@@ -337,6 +487,8 @@ class Turn:
         self.state.touched_entries.update(dict.fromkeys(self.state.entries))
         self.state.entries.clear()
         self.state.agenda.clear()
+        self.state.throws.clear()
+        self.state.changed.clear()
         self.state.unsettled.clear()
         self.set_status(status, reason)
         self.effects.append(Ended(status))
@@ -389,6 +541,24 @@ class Turn:
         self.fact("incident-opened", track, incident=incident.id, kind=kind.value)
         return incident
 
+    def incident_aside(self, kind: IncidentKind, resume: Resume, message: str, *, node: str, wait: Wait) -> Incident:
+        """An incident that pins no token: the event of that node is not armed, its host goes on."""
+        incident = Incident(
+            id=self.state.new_id(),
+            kind=kind,
+            node=node,
+            scope=waits.reads(self.state, wait),
+            track=0,
+            resume=resume,
+            message=message,
+            first=self.now,
+            last=self.now,
+            wait=wait.id,
+        )
+        self.state.incidents.put(incident)
+        self.facts.append(("incident-opened", node, 0, {"incident": incident.id, "kind": kind.value}))
+        return incident
+
     def close_incident(self, track: Track) -> None:
         """The incident that pinned the token, if any, is over."""
         if track.incident is not None:
@@ -401,9 +571,6 @@ class Turn:
 
     def __repr__(self) -> str:
         return f"<Turn of {self.state.identity.instance_id} at {self.now.isoformat()}>"
-
-
-_NOTHING: Mapping[str, Any] = {}
 
 
 def nothing_to_take(node: NodeProgram) -> str:

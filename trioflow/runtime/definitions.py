@@ -20,6 +20,7 @@ from trioflow.machine.program import Program
 from trioflow.model import Definitions, Finding, Graph, Process, errors, report
 from trioflow.model.checks import check
 from trioflow.runtime.closed_store import closed_store
+from trioflow.runtime.unwired import unwired
 from trioflow.stores.clock import Clock, SystemClock
 from trioflow.values import ValueCodec
 from trioflow.xml import Document, read, write
@@ -85,6 +86,9 @@ def check_document(document: Document, content: bytes, languages: Languages, cod
             graph = Graph.of(definitions, process)
             found = list(check(graph))
             program, refused = compile_program(graph, languages, codec)
+            if program is not None:
+                refused += tuple(unwired(program))
+                program = None if refused else program
             findings += _without_repetitions(_unsaid(found, document.findings), _unsaid(refused, document.findings))
             if program is not None:
                 programs.append(program)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trioflow.errors import EngineBug, UnstorableValue
-from trioflow.machine.state import IncidentKind, Resume
+from trioflow.errors import EngineBug
+from trioflow.machine.state import FailedArming
+from trioflow.machine.triggers import ConditionTrigger, EventPlan, TriggerPlan, report
 from trioflow.model import FlowNode
 
 if TYPE_CHECKING:
+    from trioflow.errors import ExpressionError
     from trioflow.machine.compiler import Compilation
-    from trioflow.machine.events import ActivityFailed, ErrorThrown, MessageArrived
-    from trioflow.machine.program import NodeProgram
-    from trioflow.machine.state import Track
+    from trioflow.machine.events import ActivityFailed, ErrorThrown
+    from trioflow.machine.program import Evaluable, NodeProgram
+    from trioflow.machine.state import ConditionWait, Scope, Track, Trigger
     from trioflow.machine.turn import Turn
+    from trioflow.values import Value
 
-__all__ = ["Behaviour", "Compilers", "Refused", "write_outputs"]
+__all__ = ["Behaviour", "Compilers", "Refused"]
+
+NOTHING_TO_WAIT_FOR = EventPlan()
 
 Compilers = dict[type[FlowNode], Callable[["Compilation", FlowNode], "Behaviour"]]
 """For each kind of element: what makes its behaviour, and refuses what is not executed."""
@@ -28,6 +33,10 @@ class Behaviour:
     __slots__ = ()
     is_join = False
     """Whether tokens of several incoming flows wait for each other here."""
+    handles = False
+    """Whether its tokens are handlers of their scope: they do not keep it from completing (event sub-processes)."""
+    plan = NOTHING_TO_WAIT_FOR
+    """What the event waits for, where it catches something."""
 
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """A token arrives."""
@@ -50,12 +59,25 @@ class Behaviour:
         raise _impossible("throw", track)
 
     def timer_due(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        """The deadline of the token's timer was reached."""
+        """The delay before the step runs again is over."""
         raise _impossible("be due", track)
 
-    def message_arrived(self, turn: Turn, track: Track, node: NodeProgram, event: MessageArrived) -> None:
-        """The message that the token waits for is there."""
-        raise _impossible("receive", track)
+    def occurred(self, turn: Turn, node: NodeProgram, wait: Trigger, payload: Value) -> None:
+        """What the event waits for has happened: a timer, message or signal, or its condition became true."""
+        raise EngineBug(f"nothing can occur to {node.id!r}, which {wait} is of")
+
+    def failed_to_look(self, turn: Turn, node: NodeProgram, wait: ConditionWait, error: ExpressionError) -> None:
+        """The condition that is waited for cannot be evaluated any more: the event is not armed, its host goes on."""
+        turn.withdraw(wait)
+        report(turn, FailedArming(turn.state.new_id(), wait.track, wait.scope, wait.node, wait.label), error)
+
+    def fire(self, turn: Turn, node: NodeProgram, owner: Track | Scope, values: Mapping[str, Value]) -> None:
+        """The event catches what was thrown, or what it waited for is complete: its token starts with these values."""
+        raise EngineBug(f"{node.id!r} cannot catch anything")
+
+    def throw(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        """All tokens have come to rest, and this one throws."""
+        raise _impossible("throw an event", track)
 
     def objection(self, node: NodeProgram, flows: tuple[str, ...]) -> str:
         """Why an incident here cannot be resolved along these flows (none: the node chooses); empty: it can."""
@@ -63,7 +85,20 @@ class Behaviour:
 
     def resolved(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """An operator resolved the incident here without naming flows: the token goes on as after success."""
-        turn.leave(track, node)
+        if node.is_activity:
+            turn.complete(track, node)
+        else:
+            turn.leave(track, node)
+
+    def trigger(self, label: str) -> TriggerPlan:
+        """The definition of that label of the event."""
+        return self.plan.trigger(label)
+
+    def condition(self, label: str) -> Evaluable:
+        """The condition of that label of the event."""
+        trigger = self.plan.trigger(label)
+        assert isinstance(trigger, ConditionTrigger)
+        return trigger.condition
 
     def scope_completed(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """The scope that the token hosts has completed (or was terminated: then it goes on all the same)."""
@@ -74,22 +109,6 @@ class Refused(Behaviour):
     """Stands in for a node that was refused, so that one pass can find the rest; never part of a program."""
 
     __slots__ = ()
-
-
-def write_outputs(turn: Turn, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN) -> bool:
-    """Write what a node brought, all or none; False: a value cannot be stored, and the token is at an incident.
-
-    ``resume`` is what a retry of that incident does.
-    """
-    if not outputs:
-        return True
-    try:
-        canonical = turn.canonical(outputs, f"outputs of {track.node!r}")
-    except UnstorableValue as error:
-        turn.incident(track, IncidentKind.UNSTORABLE_VALUE, resume, str(error))
-        return False
-    turn.write_in(track.scope, track.node, canonical)
-    return True
 
 
 def _impossible(moment: str, track: Track) -> EngineBug:

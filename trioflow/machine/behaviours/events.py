@@ -1,131 +1,214 @@
-"""Events: none start and end, terminate end, and the intermediate timer and message catch (clause 13.5)."""
+"""How the model's events become behaviours: which definitions at which position (clause 10.5, Table 10.93)."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
-from trioflow.errors import ExpressionError, UnstorableValue
-from trioflow.facts import Status
-from trioflow.machine.behaviours.base import Behaviour, Compilers, write_outputs
+from trioflow.machine.behaviours.base import Behaviour, Compilers
+from trioflow.machine.behaviours.catching import Boundary, Catch, HandlerStart, Start
 from trioflow.machine.behaviours.tasks import Pass
-from trioflow.machine.state import IncidentKind, MessageWait, Resume, TimerWait, Track
+from trioflow.machine.behaviours.throwing import (
+    Action,
+    ErrorAction,
+    EscalationAction,
+    Link,
+    MessageAction,
+    NoneEnd,
+    SignalAction,
+    TerminateAction,
+    Throw,
+)
+from trioflow.machine.program import Catchers
+from trioflow.machine.throws import ERROR, ESCALATION
 from trioflow.machine.timers import TimerPlan
+from trioflow.machine.triggers import (
+    ConditionTrigger,
+    EventPlan,
+    MessageTrigger,
+    SignalTrigger,
+    TimerTrigger,
+    TriggerPlan,
+)
 from trioflow.model import (
+    BoundaryEvent,
     CatchEvent,
+    ConditionalEventDefinition,
     EndEvent,
+    Error,
+    ErrorEventDefinition,
+    Escalation,
+    EscalationEventDefinition,
+    Event,
     EventDefinition,
     FlowNode,
     IntermediateCatchEvent,
     IntermediateThrowEvent,
+    LinkEventDefinition,
     Message,
     MessageEventDefinition,
+    Signal,
+    SignalEventDefinition,
     StartEvent,
+    SubProcess,
     TerminateEventDefinition,
     TimerEventDefinition,
 )
 
 if TYPE_CHECKING:
     from trioflow.machine.compiler import Compilation
-    from trioflow.machine.events import MessageArrived
-    from trioflow.machine.program import Evaluable, NodeProgram
-    from trioflow.machine.turn import Turn
 
-__all__ = ["COMPILERS", "MessageCatch", "TerminateEnd", "TimerCatch"]
+__all__ = ["COMPILERS", "catchers_of", "event_plan"]
 
 
-class NoneEnd(Behaviour):
-    """The token ends here."""
-
-    __slots__ = ()
-
-    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        turn.fact("token-consumed", track)
-        turn.end(track)
+# ------------------------------------------------------------------ what is waited for
 
 
-class TerminateEnd(Behaviour):
-    """All of this scope instance ends; at the root the instance is terminated, else its host goes on (13.5.6)."""
-
-    __slots__ = ()
-
-    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        scope = turn.state.scopes[track.scope]
-        if scope.host is None:
-            turn.finish(Status.TERMINATED, f"terminate end event {node.label}")
-            return
-        turn.empty_scope(scope)
-        turn.close_scope(scope, last=track)
-
-
-@frozen
-class TimerCatch(Behaviour):
-    """The token waits for a deadline, computed when it arrives; of a cycle only the first firing counts."""
-
-    plan: TimerPlan
-
-    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        try:
-            armed = self.plan.arm(turn.view(track), turn.now)
-        except ExpressionError as error:
-            turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
-            return
-        wait = TimerWait(
-            id=turn.state.new_id(),
-            track=track.id,
-            deadline=armed.deadline,
-            left=armed.left,
-            interval=armed.interval,
-            anchor=armed.anchor,
+def event_plan(compilation: Compilation, event: CatchEvent) -> EventPlan:
+    """What the event waits for; errors and escalations are no waits, what is not executed is refused."""
+    definitions = compilation.graph.event_definitions(event)
+    triggers: list[TriggerPlan] = []
+    for label, definition in _labelled(definitions):
+        trigger = _trigger(compilation, event, label, definition)
+        if trigger is not None:
+            triggers.append(trigger)
+    parallel = event.parallel_multiple and len(definitions) > 1
+    if parallel and len(triggers) < len(definitions):
+        compilation.fault(
+            event,
+            "parallel-multiple",
+            "it is parallel multiple, but has a definition that interrupts by itself.",
+            "Catch errors, escalations, cancel and compensation each with an event of its own.",
         )
-        turn.park(track, wait)
-
-    def timer_due(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        assert isinstance(track.wait, TimerWait)
-        late = turn.now - track.wait.deadline
-        turn.fact("timer-fired", track, late_seconds=max(late, timedelta()).total_seconds())
-        turn.disarm(track)
-        turn.leave(track, node)
+    return EventPlan(triggers=tuple(triggers), parallel=parallel)
 
 
-@frozen
-class MessageCatch(Behaviour):
-    """The token waits for a message by name and key.
+def _labelled(definitions: tuple[EventDefinition, ...]) -> Iterator[tuple[str, EventDefinition]]:
+    """Each definition with a label that tells it from the others whatever their order; a single one needs none."""
+    if len(definitions) == 1:
+        yield "", definitions[0]
+        return
+    given: dict[str, int] = {}
+    for definition in definitions:
+        label = f"{definition.kind}:{_refers_to(definition)}"
+        given[label] = given.get(label, 0) + 1
+        yield (label if given[label] == 1 else f"{label}#{given[label]}"), definition
 
-    A payload that is a record is written by name, like returned outputs; any other under the message's name
-    (*choice*); null writes nothing.  One that cannot be written is consumed all the same, or it would come back for
-    ever: its incident is resolved with outputs given by hand, and its retry waits for the next message.
-    """
 
-    name: str
-    key: Evaluable | None
+def _refers_to(definition: EventDefinition) -> str:
+    if isinstance(definition, MessageEventDefinition):
+        return definition.message_ref or ""
+    return (definition.signal_ref or "") if isinstance(definition, SignalEventDefinition) else ""
 
-    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        try:
-            key = None if self.key is None else turn.evaluate(track, self.key)
-            key = turn.program.codec.canonical(key, "correlation key")
-        except (ExpressionError, UnstorableValue) as error:
-            turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
-            return
-        if self.key is not None and key is None:
-            message = (
-                f"the correlation key {self.key.text!r} of {node.label} is null: no message can match it; "
-                f"write the variable before the token gets here, then retry"
-            )
-            turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, message)
-            return
-        turn.park(track, MessageWait(turn.state.new_id(), track.id, self.name, key))
 
-    def message_arrived(self, turn: Turn, track: Track, node: NodeProgram, event: MessageArrived) -> None:
-        payload = event.payload
-        outputs = payload if isinstance(payload, dict) else {} if payload is None else {self.name: payload}
-        turn.disarm(track)
-        turn.consumed.append(event.delivery)
-        turn.fact("message-received", track, name=self.name)
-        if write_outputs(turn, track, outputs, resume=Resume.ENTER):
-            turn.leave(track, node)
+def _trigger(
+    compilation: Compilation, event: CatchEvent, label: str, definition: EventDefinition
+) -> TriggerPlan | None:
+    match definition:
+        case TimerEventDefinition():
+            return TimerTrigger(label=label, plan=TimerPlan.compile(compilation, event, definition))
+        case MessageEventDefinition():
+            name = _message_name(compilation, event, definition)
+            return MessageTrigger(label=label, name=name, key=compilation.own_expression(definition, "correlationKey"))
+        case SignalEventDefinition():
+            return SignalTrigger(label=label, name=_signal_name(compilation, event, definition))
+        case ConditionalEventDefinition():
+            return _condition(compilation, event, label, definition)
+        case ErrorEventDefinition() | EscalationEventDefinition():
+            return None
+        case _:
+            compilation.refuse(event, f"a {definition.kind} event at this place", "Model it with the other events")
+            return None
+
+
+def _condition(
+    compilation: Compilation, event: CatchEvent, label: str, definition: ConditionalEventDefinition
+) -> TriggerPlan | None:
+    if definition.condition is None or not definition.condition.text.strip():
+        compilation.fault(event, "condition-missing", "its conditional definition has no condition.", "Give it one.")
+        return None
+    return ConditionTrigger(label=label, condition=compilation.expression(event, definition.condition))
+
+
+def _message_name(compilation: Compilation, event: Event, definition: MessageEventDefinition) -> str:
+    message = compilation.graph.roots.get(definition.message_ref or "")
+    if not isinstance(message, Message) or not (message.name or message.id):
+        remedy = "Give it a messageRef."
+        compilation.fault(event, "message-missing", "its message event definition names no message.", remedy)
+        return ""
+    return message.name or message.id
+
+
+def _signal_name(compilation: Compilation, event: Event, definition: SignalEventDefinition) -> str:
+    signal = compilation.graph.roots.get(definition.signal_ref or "")
+    if not isinstance(signal, Signal) or not (signal.name or signal.id):
+        remedy = "Give it a signalRef."
+        compilation.fault(event, "signal-missing", "its signal event definition names no signal.", remedy)
+        return ""
+    return signal.name or signal.id
+
+
+# ------------------------------------------------------------------ errors and escalations
+
+
+def catchers_of(compilation: Compilation, events: tuple[CatchEvent, ...]) -> Mapping[str, Catchers]:
+    """Who of these events catches which errors and escalations; the first of equals wins, in document order."""
+    exact: dict[str, dict[str, str]] = {}
+    rest: dict[str, str] = {}
+    for event in events:
+        for definition in compilation.graph.event_definitions(event):
+            if not isinstance(definition, ErrorEventDefinition | EscalationEventDefinition):
+                continue
+            code = _code(compilation, definition)
+            if code is None:
+                rest.setdefault(definition.kind, event.id)
+            else:
+                exact.setdefault(definition.kind, {}).setdefault(code, event.id)
+    kinds = (kind for kind in (ERROR, ESCALATION) if kind in exact or kind in rest)
+    return {kind: Catchers(exact.get(kind, {}), rest.get(kind)) for kind in kinds}
+
+
+def _code(compilation: Compilation, definition: ErrorEventDefinition | EscalationEventDefinition) -> str | None:
+    """The code that is thrown or caught; None: a catcher takes any, a thrown one has none."""
+    if isinstance(definition, ErrorEventDefinition):
+        error = compilation.graph.roots.get(definition.error_ref or "")
+        return (error.error_code or None) if isinstance(error, Error) else None
+    escalation = compilation.graph.roots.get(definition.escalation_ref or "")
+    return (escalation.escalation_code or None) if isinstance(escalation, Escalation) else None
+
+
+# ------------------------------------------------------------------ what is thrown
+
+
+def _actions(compilation: Compilation, event: EndEvent | IntermediateThrowEvent) -> tuple[Action, ...]:
+    actions = (_action(compilation, event, each) for each in compilation.graph.event_definitions(event))
+    return tuple(action for action in actions if action is not None)
+
+
+def _action(
+    compilation: Compilation, event: EndEvent | IntermediateThrowEvent, definition: EventDefinition
+) -> Action | None:
+    match definition:
+        case TerminateEventDefinition():
+            return TerminateAction()
+        case ErrorEventDefinition():
+            return ErrorAction(_code(compilation, definition), message=_error_name(compilation, definition))
+        case EscalationEventDefinition():
+            return EscalationAction(_code(compilation, definition))
+        case SignalEventDefinition():
+            return SignalAction(_signal_name(compilation, event, definition))
+        case MessageEventDefinition():
+            name = _message_name(compilation, event, definition)
+            return MessageAction(name, compilation.own_expression(definition, "correlationKey"))
+        case _:
+            what = f"an event that throws {definition.kind}"
+            compilation.refuse(event, what, "Model it with the events that are executed")
+            return None
+
+
+def _error_name(compilation: Compilation, definition: ErrorEventDefinition) -> str:
+    error = compilation.graph.roots.get(definition.error_ref or "")
+    return (error.name or "") if isinstance(error, Error) else ""
 
 
 # ------------------------------------------------------------------ compiling
@@ -133,21 +216,24 @@ class MessageCatch(Behaviour):
 
 def _start(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, StartEvent)
-    definitions = compilation.graph.event_definitions(element)
-    if definitions or element.event_definition_refs:
-        return compilation.refuse(element, "a start event with a trigger", "start the instance at a none start event")
-    return Pass(activity=False)
+    if not compilation.graph.event_definitions(element) and not element.event_definition_refs:
+        return Pass(activity=False)
+    plan = event_plan(compilation, element)
+    container = compilation.graph.container(element.id)
+    if isinstance(container, SubProcess) and container.triggered_by_event:
+        return HandlerStart(plan, element.is_interrupting or _catches_errors(compilation, element))
+    return Start(plan)
+
+
+def _catches_errors(compilation: Compilation, event: CatchEvent) -> bool:
+    """Whether it catches an error: always interrupting (Table 10.93)."""
+    return any(isinstance(each, ErrorEventDefinition) for each in compilation.graph.event_definitions(event))
 
 
 def _end(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, EndEvent)
-    definitions = compilation.graph.event_definitions(element)
-    if not definitions:
-        return NoneEnd()
-    if len(definitions) == 1 and isinstance(definitions[0], TerminateEventDefinition):
-        return TerminateEnd()
-    kinds = _kinds(definitions)
-    return compilation.refuse(element, f"an end event that throws ({kinds})", "end with a none or terminate end event")
+    actions = _actions(compilation, element)
+    return Throw(actions) if actions else NoneEnd()
 
 
 def _throw(compilation: Compilation, element: FlowNode) -> Behaviour:
@@ -155,33 +241,36 @@ def _throw(compilation: Compilation, element: FlowNode) -> Behaviour:
     definitions = compilation.graph.event_definitions(element)
     if not definitions:
         return Pass(activity=False)
-    what = f"an intermediate event that throws ({_kinds(definitions)})"
-    return compilation.refuse(element, what, "use a service task")
+    if len(definitions) == 1 and isinstance(definitions[0], LinkEventDefinition):
+        return _link(compilation, element, definitions[0])
+    return Throw(_actions(compilation, element))
+
+
+def _link(compilation: Compilation, element: IntermediateThrowEvent, definition: LinkEventDefinition) -> Behaviour:
+    targets = compilation.graph.link_targets(compilation.graph.parent[element.id])
+    found = targets.get(definition.name or "", ())
+    if len(found) != 1:
+        message = f"its link {definition.name!r} has {len(found)} targets in its scope."
+        return compilation.fault(element, "link-target", message, "Give exactly one catching link event that name.")
+    return Link(found[0].id)
 
 
 def _catch(compilation: Compilation, element: FlowNode) -> Behaviour:
-    assert isinstance(element, CatchEvent)
+    assert isinstance(element, IntermediateCatchEvent)
     definitions = compilation.graph.event_definitions(element)
-    if len(definitions) == 1 and isinstance(definitions[0], TimerEventDefinition):
-        return TimerCatch(TimerPlan.compile(compilation, element, definitions[0]))
-    if len(definitions) == 1 and isinstance(definitions[0], MessageEventDefinition):
-        return _message_catch(compilation, element, definitions[0])
-    what = f"an intermediate catch event of this kind ({_kinds(definitions)})"
-    return compilation.refuse(element, what, "catch one timer or one message")
+    if len(definitions) == 1 and isinstance(definitions[0], LinkEventDefinition):
+        return Pass(activity=False)
+    plan = event_plan(compilation, element)
+    if not plan.triggers:
+        remedy = "Give it a message, timer, signal or conditional definition"
+        return compilation.refuse(element, "a catch event that waits for nothing", remedy)
+    return Catch(plan)
 
 
-def _message_catch(compilation: Compilation, element: CatchEvent, definition: MessageEventDefinition) -> Behaviour:
-    message = compilation.graph.roots.get(definition.message_ref or "")
-    if not isinstance(message, Message) or not (message.name or message.id):
-        return compilation.fault(
-            element, "message-missing", "its message event definition names no message.", "Give it a messageRef."
-        )
-    key = compilation.own_expression(definition, "correlationKey")
-    return MessageCatch(message.name or message.id, key)
-
-
-def _kinds(definitions: tuple[EventDefinition, ...]) -> str:
-    return ", ".join(definition.kind for definition in definitions) or "none"
+def _boundary(compilation: Compilation, element: FlowNode) -> Behaviour:
+    assert isinstance(element, BoundaryEvent)
+    plan = event_plan(compilation, element)
+    return Boundary(plan, element.cancel_activity or _catches_errors(compilation, element))
 
 
 COMPILERS: Compilers = {
@@ -189,4 +278,5 @@ COMPILERS: Compilers = {
     EndEvent: _end,
     IntermediateThrowEvent: _throw,
     IntermediateCatchEvent: _catch,
+    BoundaryEvent: _boundary,
 }

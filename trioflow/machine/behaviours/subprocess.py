@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trioflow.machine.behaviours.base import Behaviour, Compilers
+from trioflow.machine.behaviours.catching import EventSubProcess
 from trioflow.machine.state import Track, TrackState
-from trioflow.model import FlowNode, SubProcess
+from trioflow.model import FlowNode, StartEvent, SubProcess
 
 if TYPE_CHECKING:
     from trioflow.machine.compiler import Compilation
@@ -27,21 +28,16 @@ class EmbeddedSubProcess(Behaviour):
         turn.fact("activity-started", track)
         program = turn.program.scopes[node.id]
         turn.rest(track, TrackState.HOSTING)
-        scope = turn.open_scope(program, track)
-        for start in program.starts:
-            turn.start_track(scope, start)
-        if not program.starts:
-            turn.close_scope(scope)
+        turn.begin(turn.open_scope(program, track), program.starts)
 
     def scope_completed(self, turn: Turn, track: Track, node: NodeProgram) -> None:
-        turn.fact("activity-completed", track)
-        turn.leave(track, node)
+        turn.complete(track, node)
 
 
 def _sub_process(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, SubProcess)
     if element.triggered_by_event:
-        return compilation.refuse(element, "an event sub-process", "model the reaction in the flow")
+        return _event_sub_process(compilation, element)
     starts = compilation.start_events(element.id)
     if len(starts) > 1:
         return compilation.fault(
@@ -51,6 +47,18 @@ def _sub_process(compilation: Compilation, element: FlowNode) -> Behaviour:
             "An embedded sub-process has one start: keep one of them.",
         )
     return EmbeddedSubProcess()
+
+
+def _event_sub_process(compilation: Compilation, element: SubProcess) -> Behaviour:
+    starts = [node for node in compilation.graph.children[element.id] if isinstance(node, StartEvent)]
+    if len(starts) != 1 or not compilation.graph.event_definitions(starts[0]):
+        return compilation.fault(
+            element,
+            "event-sub-process",
+            f"it has {len(starts)} start events, and is started by an event.",
+            "Give it exactly one start event, with the event that starts it.",
+        )
+    return EventSubProcess()
 
 
 COMPILERS: Compilers = {SubProcess: _sub_process}

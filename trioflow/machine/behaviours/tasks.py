@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trioflow.errors import ExpressionError
-from trioflow.machine.behaviours.base import Behaviour, Compilers, Refused, write_outputs
+from trioflow.errors import ExpressionError, UnstorableValue
+from trioflow.machine import throws
+from trioflow.machine.behaviours.base import Behaviour, Compilers, Refused
 from trioflow.machine.state import IncidentKind, Resume, RetryWait, TaskWait, Track
 from trioflow.model import FlowNode, ManualTask, Operation, ResourceRole, ScriptTask, ServiceTask, Task, UserTask
 
@@ -32,8 +33,9 @@ class Pass(Behaviour):
 
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         if self.activity:
-            turn.fact("activity-completed", track)
-        turn.leave(track, node)
+            turn.complete(track, node)
+        else:
+            turn.leave(track, node)
 
 
 class Step(Behaviour):
@@ -50,10 +52,7 @@ class Step(Behaviour):
         turn.run(track, outside=self.outside)
 
     def completed(self, turn: Turn, track: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
-        if not outputs or write_outputs(turn, track, outputs):
-            track.failing = None  # should it fail to leave now, that is another failure
-            turn.fact("activity-completed", track)
-            turn.leave(track, node)
+        turn.complete(track, node, outputs)
 
     def failed(self, turn: Turn, track: Track, node: NodeProgram, event: ActivityFailed) -> None:
         turn.fact("activity-failed", track, attempt=track.attempt, kind=event.failure.kind.value)
@@ -70,6 +69,15 @@ class Step(Behaviour):
 
     def threw(self, turn: Turn, track: Track, node: NodeProgram, event: ErrorThrown) -> None:
         turn.fact("error-thrown", track, code=event.code)
+        try:
+            variables = turn.canonical(event.variables, f"variables of the error {event.code!r} of {node.id!r}")
+        except UnstorableValue as error:
+            turn.incident(track, IncidentKind.UNSTORABLE_VALUE, Resume.RUN, str(error))
+            return
+        caught = throws.find(turn, track, throws.ERROR, event.code)
+        if caught is not None:
+            caught.fire(turn, throws.error_values(event.code, event.message, variables))
+            return
         message = (
             f"{node.label} threw the BPMN error {event.code!r} ({event.message}), and nothing in the model catches it; "
             f"retry it, or resolve the incident with the outputs to go on with"
@@ -139,10 +147,8 @@ class UserTaskBehaviour(Behaviour):
         )
 
     def completed(self, turn: Turn, track: Track, node: NodeProgram, outputs: Mapping[str, Any]) -> None:
-        turn.write_in(track.scope, track.node, outputs)
         turn.disarm(track)
-        turn.fact("activity-completed", track)
-        turn.leave(track, node)
+        turn.complete(track, node, outputs)
 
 
 def _text(value: Value, expression: Evaluable | None) -> str | None:

@@ -1,0 +1,112 @@
+"""What every activity shares, whatever its work: quantities, boundary events, instances, completion (clause 13.3.2).
+
+An activity that has nothing of it runs without this module: its behaviour does its work on the token that arrived.  One
+that has data of its own, or several instances, is *hosted* by the token that arrived: each instance is a scope with a
+token of its own, at the same node, which the behaviour works on.  Boundary events, quantities and outgoing flows belong
+to the host alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trioflow.errors import UnstorableValue
+from trioflow.machine import joins
+from trioflow.machine.state import ConditionWait, IncidentKind, Resume, Scope, ScopeKind, Track, TrackState
+from trioflow.machine.triggers import Place, arm_beside
+
+if TYPE_CHECKING:
+    from trioflow.machine.program import ActivityProgram, NodeProgram
+    from trioflow.machine.turn import Turn
+    from trioflow.values import Value
+
+__all__ = ["close", "complete", "enter", "finish", "instance_ended", "is_body", "open_instance"]
+
+
+def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram) -> None:
+    """A token arrives: the activity starts when enough of them are there, with its boundary events armed."""
+    if not track.opened:
+        if activity.start_quantity > 1 and not joins.gather(turn, track, node, activity.start_quantity):
+            return
+        track.opened = True
+        if not _arm_boundary_events(turn, track, activity):
+            return
+    turn.facts.append(("node-entered", node.id, track.id, {}))
+    if activity.frame is not None and not is_body(turn, track):
+        activity.frame.begin(turn, track, node)
+    else:
+        node.behaviour.enter(turn, track, node)
+
+
+def _arm_boundary_events(turn: Turn, track: Track, activity: ActivityProgram) -> bool:
+    """Whether the activity can begin: a condition that is true already may have interrupted it."""
+    true: list[ConditionWait] = []
+    for event in activity.boundaries:
+        place = Place(reads=track.scope, track=track.id, node=event)
+        true += arm_beside(turn, turn.program.nodes[event].behaviour.plan, place)
+    for wait in true:
+        if wait.id in turn.state.waits:
+            turn.occurred(wait, None)
+    return track.state is not TrackState.ENDED
+
+
+def is_body(turn: Turn, track: Track) -> bool:
+    """Whether the token is the one inside an instance of its activity."""
+    return turn.state.scopes[track.scope].kind is ScopeKind.INSTANCE
+
+
+def open_instance(
+    turn: Turn,
+    host: Track,
+    node: NodeProgram,
+    values: Mapping[str, Value],
+    *,
+    parent: int | None = None,
+    index: int = 0,
+) -> Scope:
+    """A new instance of the activity with data of its own; its token is ready to enter the activity's work."""
+    scope = turn.new_scope(node.id, host, kind=ScopeKind.INSTANCE, parent=parent, index=index)
+    turn.declare(scope, values)
+    body = turn.start_track(scope, node.id, flow=host.flow)
+    body.opened = True
+    return scope
+
+
+def complete(
+    turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram, outputs: Mapping[str, Any]
+) -> None:
+    """The work is done.  What cannot be stored leaves everything as it is: the boundary events stay armed too."""
+    try:
+        values = turn.canonical(outputs, f"outputs of {node.id!r}") if outputs else {}
+    except UnstorableValue as error:
+        turn.incident(track, IncidentKind.UNSTORABLE_VALUE, Resume.RUN, str(error))
+        return
+    track.failing = None  # should it fail to leave now, that is another failure
+    if activity.frame is not None and is_body(turn, track):
+        activity.frame.completed(turn, track, node, values)
+    else:
+        finish(turn, track, node, values)
+
+
+def finish(turn: Turn, track: Track, node: NodeProgram, values: Mapping[str, Value]) -> None:
+    """The activity is completed: its boundary events are disarmed, then its data is written, then its token leaves."""
+    close(turn, track)
+    if values:
+        turn.write_in(track.scope, node.id, values)
+    turn.fact("activity-completed", track)
+    turn.leave(track, node)
+
+
+def close(turn: Turn, track: Track) -> None:
+    """Nothing that was armed for the activity can happen any more; what it hosts is cancelled."""
+    turn.withdraw_all(track)
+    if track.hosted:
+        turn.drop_hosted(track)
+
+
+def instance_ended(turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> None:
+    """The token of an instance is gone without having done its work (an operator gave it up)."""
+    assert node.activity is not None
+    assert node.activity.frame is not None
+    node.activity.frame.terminated(turn, host, node, scope)

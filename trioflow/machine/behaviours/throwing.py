@@ -1,0 +1,189 @@
+"""Events that throw: intermediate throw and end events (clauses 10.5.3, 10.5.4, 13.5.6).
+
+What they throw is carried out when all tokens have come to rest.  An event with several definitions throws them in the
+order of the document (*multiple*).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import field, frozen
+
+from trioflow.errors import ExpressionError, UnstorableValue
+from trioflow.facts import Status
+from trioflow.machine import throws
+from trioflow.machine.behaviours.base import Behaviour
+from trioflow.machine.state import IncidentKind, Resume, Track, TrackState
+from trioflow.machine.transition import MessagePost, SignalPost
+
+if TYPE_CHECKING:
+    from trioflow.machine.program import Evaluable, NodeProgram
+    from trioflow.machine.turn import Turn
+    from trioflow.values import Value
+
+__all__ = [
+    "Action",
+    "ErrorAction",
+    "EscalationAction",
+    "Link",
+    "MessageAction",
+    "NoneEnd",
+    "SignalAction",
+    "TerminateAction",
+    "Throw",
+]
+
+
+class Action(Protocol):
+    """One definition of a throwing event."""
+
+    def prepare(self, turn: Turn, track: Track) -> Value:
+        """What it evaluates; nothing has happened yet.  An ``ExpressionError`` keeps the whole event from throwing."""
+        ...
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
+        """Throw; this can end the thrower, and the instance."""
+        ...
+
+
+class NoneEnd(Behaviour):
+    """The token ends here."""
+
+    __slots__ = ()
+
+    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        turn.fact("token-consumed", track)
+        turn.end(track)
+
+
+@frozen
+class Throw(Behaviour):
+    """The token throws what the event's definitions say, then goes on, or ends at an end event."""
+
+    actions: tuple[Action, ...]
+
+    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        turn.throw(track)
+
+    def throw(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        try:
+            prepared = [action.prepare(turn, track) for action in self.actions]
+        except (ExpressionError, UnstorableValue) as error:
+            turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
+            return
+        for action, value in zip(self.actions, prepared, strict=True):
+            action.perform(turn, track, node, value)
+            if track.state is not TrackState.THROWING:
+                return
+        if not node.outgoing:
+            turn.fact("token-consumed", track)
+        turn.leave(track, node)
+
+
+@frozen
+class Link(Behaviour):
+    """The token jumps to the catching link event of that name in the same scope."""
+
+    target: str
+
+    def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        turn.place(track, self.target)
+        turn.state.agenda.append(track)
+
+
+class _Plain:
+    __slots__ = ()
+
+    def prepare(self, turn: Turn, track: Track) -> Value:  # the port's signature
+        """Nothing to evaluate."""
+        return None
+
+
+class TerminateAction(_Plain):
+    """All of this scope instance ends; at the root the instance is terminated, else its host goes on (13.5.6)."""
+
+    __slots__ = ()
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """No other end behaviour runs, and it is no completion."""
+        scope = turn.state.scopes[track.scope]
+        if scope.host is None:
+            turn.finish(Status.TERMINATED, f"terminate end event {node.label}")
+            return
+        turn.empty_scope(scope)
+        turn.close_scope(scope, last=track)
+
+
+@frozen
+class ErrorAction(_Plain):
+    """An error: critical, it ends what it leaves; caught by nobody, the instance fails with it."""
+
+    code: str | None
+    message: str = field(kw_only=True, default="")
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """The thrower ends with what the catcher interrupts."""
+        turn.fact("error-thrown", track, code=self.code)
+        caught = throws.find(turn, track, throws.ERROR, self.code)
+        if caught is None:
+            named = f"the error {self.code!r}" if self.code is not None else "an error without a code"
+            turn.finish(Status.FAILED, f"{named}, thrown by {node.label}, is caught by nobody")
+            return
+        caught.fire(turn, throws.error_values(self.code, self.message, {}))
+
+
+@frozen
+class EscalationAction(_Plain):
+    """An escalation: the thrower goes on, unless an interrupting catcher ends it."""
+
+    code: str | None
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """Uncaught it is a fact, no failure."""
+        turn.fact("escalation-thrown", track, code=self.code)
+        caught = throws.find(turn, track, throws.ESCALATION, self.code)
+        if caught is None:
+            turn.fact("escalation-uncaught", track, code=self.code)
+        else:
+            caught.fire(turn, throws.escalation_values(self.code, {}))
+
+
+@frozen
+class SignalAction(_Plain):
+    """A signal to all that wait for it: the catchers of this instance here and now, the others by the store."""
+
+    name: str
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """In the order of arming."""
+        turn.fact("signal-thrown", track, name=self.name)
+        turn.posts.append(SignalPost(self.name, prepared))
+        for wait in list(turn.state.signals.get(self.name, {}).values()):
+            if wait.id in turn.state.waits:
+                turn.occurred(wait, prepared)
+
+
+@frozen
+class MessageAction:
+    """A message to one receiver, wherever it is."""
+
+    name: str
+    key: Evaluable | None
+
+    def prepare(self, turn: Turn, track: Track) -> Value:
+        """The key; null is refused, because such a message could reach anybody."""
+        if self.key is None:
+            return None
+        key = turn.program.codec.canonical(turn.evaluate(track, self.key), "correlation key")
+        if key is None:
+            raise ExpressionError(
+                f"the correlation key {self.key.text!r} of the message {self.name!r} is null: it would match nobody; "
+                f"write the variable before the token gets here, then retry"
+            )
+        return key
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """It is a row of the commit that holds this step."""
+        turn.fact("message-thrown", track, name=self.name)
+        turn.posts.append(MessagePost(self.name, prepared, None, turn.state.new_id()))
