@@ -69,7 +69,7 @@ MAX_TWINS = 12
 W = TypeVar("W", TimerWait, MessageWait, TaskWait, RetryWait)
 
 _DERIVED: Mapping[str, frozenset[str]] = {
-    "Scope": frozenset({"tracks", "handlers", "armed", "occupied", "held", "vacated", "doubted", "joins"}),
+    "Scope": frozenset({"tracks", "handlers", "armed", "opening", "occupied", "held", "vacated", "doubted", "joins"}),
     "Track": frozenset({"hops", "wait", "armed", "incident", "hosted"}),
     "FailedArming": frozenset({"incident"}),
 }
@@ -138,6 +138,7 @@ def _stored(entity: Any) -> dict[str, Any]:
     fields = {each.name: getattr(entity, each.name) for each in attrs.fields(type(entity)) if each.name not in left_out}
     if "data" in fields:  # the names' order too: it is the order in which they are listed to a person
         fields["data"] = list(fields["data"].items())
+        fields["items"] = dict(fields["items"])
     return {"kind": type(entity).__name__, **{name: (type(value), value) for name, value in fields.items()}}
 
 

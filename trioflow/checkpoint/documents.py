@@ -8,6 +8,7 @@ A piece is one JSON object.  Keys are short because they are written once per en
 ``h``  header
 ``s``  scopes: id to entity, null: gone (with its data and entries)
 ``d``  data: scope id to {name: value}
+``c``  items of a loop: scope id to {index: value}
 ``e``  entries: scope id to {node: count}
 ``t``  tracks, ``w`` waits, ``a`` arrivals, ``g`` gates, ``n`` incidents: id to entity, null: gone
 ====  ==========================================================================================
@@ -71,7 +72,9 @@ class _Kind:
     values: frozenset[str] = frozenset()
 
 
-_SCOPE = frozenset({"data", "tracks", "handlers", "armed", "occupied", "held", "vacated", "doubted", "joins"})
+_SCOPE = frozenset(
+    {"data", "items", "tracks", "handlers", "armed", "opening", "occupied", "held", "vacated", "doubted", "joins"}
+)
 _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
     "s": ("scopes", {Scope: _Kind(derived=_SCOPE)}),
     "t": ("tracks", {Track: _Kind(derived=frozenset({"hops", "wait", "armed", "incident", "hosted"}))}),
@@ -125,6 +128,11 @@ class Documents:
             "d": {
                 str(s.id): {n: self.codec.encode(v) for n, v in s.data.items()} for s in state.scopes.values() if s.data
             },
+            "c": {
+                str(s.id): {str(i): self.codec.encode(v) for i, v in s.items.items()}
+                for s in state.scopes.values()
+                if s.items
+            },
             "e": _entries(state, state.entries),
         }
         return _bytes(document)
@@ -141,6 +149,8 @@ class Documents:
                 document[key] = self._touched(table, state.stored)
         if state.touched_data:
             document["d"] = self._touched_data(state)
+        if state.touched_items:
+            document["c"] = self._touched_items(state)
         if state.touched_entries:
             document["e"] = _entries(state, state.touched_entries)
         return _bytes(document)
@@ -167,6 +177,14 @@ class Documents:
             scope = state.scopes.get(scope_id)
             if scope is not None:
                 rows.setdefault(str(scope_id), {})[name] = self.codec.encode(scope.data[name])
+        return rows
+
+    def _touched_items(self, state: State) -> dict[str, dict[str, Any]]:
+        rows: dict[str, dict[str, Any]] = {}
+        for scope_id, index in state.touched_items:
+            scope = state.scopes.get(scope_id)
+            if scope is not None:
+                rows.setdefault(str(scope_id), {})[str(index)] = self.codec.encode(scope.items.get(index))
         return rows
 
     def write_value(self, value: Value) -> bytes:
@@ -199,6 +217,9 @@ class Documents:
             self._fill(getattr(state, attribute), merged[key], kinds)
         for key, names in merged["d"].items():
             state.scopes[int(key)].data = {name: self.codec.decode(value) for name, value in names.items()}
+        for key, items in merged["c"].items():
+            rows = ((int(index), self.codec.decode(value)) for index, value in items.items())
+            state.scopes[int(key)].items = dict(sorted(rows))
         for key, nodes in merged["e"].items():
             for node, count in nodes.items():
                 state.entries[(int(key), node)] = Entry(int(key), node, count)
@@ -313,7 +334,7 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
     """The pieces as one document: later ones replace, null removes."""
     if not pieces:
         raise ValueError("there is no piece")
-    merged: dict[str, Any] = {key: {} for key in (*_TABLES, "d", "e")}
+    merged: dict[str, Any] = {key: {} for key in (*_TABLES, "d", "c", "e")}
     for piece in pieces:
         document = orjson.loads(piece)
         if type(document) is not dict:
@@ -328,13 +349,14 @@ def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
             _replace(merged[key], document.get(key, {}))
         for key, row in document.get("s", {}).items():
             if row is None:
-                merged["d"].pop(key, None)
-                merged["e"].pop(key, None)
-        for key in "de":
+                for part in "dce":
+                    merged[part].pop(key, None)
+        for key in "dce":
             for scope_id, rows in document.get(key, {}).items():
                 merged[key].setdefault(scope_id, {}).update(rows)
-        for scope_id in document.get("e", {}):
-            merged["e"][scope_id] = {node: count for node, count in merged["e"][scope_id].items() if count is not None}
+        for key in "ce":
+            for scope_id in document.get(key, {}):
+                merged[key][scope_id] = {name: row for name, row in merged[key][scope_id].items() if row is not None}
     return merged
 
 

@@ -125,6 +125,7 @@ class Recorder:
             table.touched.clear()
         state.touched_header = state.touched_identity = False
         state.touched_data.clear()
+        state.touched_items.clear()
         state.touched_entries.clear()
         self.indexed = state.header.counter
         if written:

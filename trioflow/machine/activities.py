@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
 
-__all__ = ["close", "complete", "enter", "finish", "instance_ended", "is_body", "open_instance"]
+__all__ = ["close", "complete", "enter", "finish", "instance_ended", "is_body", "leave", "open_instance"]
 
 
 def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram) -> None:
@@ -103,6 +103,14 @@ def close(turn: Turn, track: Track) -> None:
     turn.withdraw_all(track)
     if track.hosted:
         turn.drop_hosted(track)
+
+
+def leave(turn: Turn, track: Track, node: NodeProgram) -> None:
+    """The work was done before, and what follows failed: choose the flows again, or let the instance end again."""
+    if node.activity is not None and node.activity.frame is not None and is_body(turn, track):
+        node.activity.frame.completed(turn, track, node, {})
+    else:
+        turn.leave(track, node)
 
 
 def instance_ended(turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> None:

@@ -66,7 +66,7 @@ def new_state(identity: Identity) -> State:
 
 def apply(program: Program, state: State, event: Event, now: datetime, *, budget: int = BUDGET) -> Transition:
     """Let one event happen.  ``now``: aware; it never runs back for an instance, an earlier one counts as the last."""
-    if state.agenda:
+    if state.is_pending:
         raise EngineBug(f"instance {state.identity.instance_id}: {type(event).__name__} came while a turn was pending")
     if state.is_terminal:
         return _after_the_end(state, event)

@@ -17,6 +17,7 @@ from trioflow.expressions import Languages, Script
 from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
 from trioflow.machine.behaviours.events import catchers_of
+from trioflow.machine.behaviours.repeating import frame_of
 from trioflow.machine.program import (
     ActivityProgram,
     Evaluable,
@@ -238,6 +239,7 @@ class Compilation:
             boundaries=tuple(event.id for event in events if self._waits(event)),
             catchers=catchers_of(self, events),
             start_quantity=activity.start_quantity,
+            frame=frame_of(self, activity),
         )
         return None if program == ActivityProgram() else program
 
@@ -281,6 +283,8 @@ class Compilation:
             yield from flows
         for node in self.graph.nodes.values():
             yield node
+            if isinstance(node, Activity) and node.loop_characteristics is not None:
+                yield node.loop_characteristics
             if isinstance(node, Event):
                 yield from self._definitions(node)
 
@@ -337,6 +341,7 @@ _LOOKED_FOR = (ErrorEventDefinition, EscalationEventDefinition, CompensateEventD
 
 _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "userTask": frozenset({"assignee", "candidateGroups", "candidateUsers", "dueDate", "priority"}),
+    "multiInstanceLoopCharacteristics": frozenset({"maxConcurrent"}),
     "messageEventDefinition": frozenset({"correlationKey"}),
     "receiveTask": frozenset({"correlationKey"}),
     "timerEventDefinition": frozenset({"timeZone"}),
@@ -345,8 +350,6 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
-    if node.loop_characteristics is not None:
-        yield _a(node.loop_characteristics.tag)
     if node.is_for_compensation:
         yield "a compensation handler"
     specification = node.io_specification

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trioflow.errors import UnstorableValue
-from trioflow.machine import joins
+from trioflow.machine import activities, joins
 from trioflow.machine.events import DropIncident, ResolveIncident, RetryIncident
 from trioflow.machine.program import FlowProgram, NodeProgram
 from trioflow.machine.state import FailedArming, Incident, IncidentState, Resume, ScopeKind, Track, TrackState
@@ -34,7 +34,7 @@ def retry(turn: Turn, event: RetryIncident) -> None:
     turn.close_incident(track)
     node = turn.program.nodes[track.node]
     if incident.resume is Resume.LEAVE:
-        turn.leave(track, node)
+        activities.leave(turn, track, node)
         return
     turn.lift(track)
     if incident.resume is Resume.RUN and event.variables is None:
@@ -70,7 +70,7 @@ def resolve(turn: Turn, event: ResolveIncident) -> None:
     if flows:
         turn.take(track, flows)
     elif incident.resume is Resume.LEAVE:
-        turn.leave(track, node)
+        activities.leave(turn, track, node)
     else:
         node.behaviour.resolved(turn, track, node)
 

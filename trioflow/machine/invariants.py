@@ -37,7 +37,7 @@ def violations(program: Program, state: State) -> list[str]:
     """
     found = [sentence for check in _OF_THE_STATE for sentence in check(state)]
     found += [sentence for check in _WITH_THE_PROGRAM for sentence in check(program, state)]
-    if found or state.agenda:
+    if found or state.is_pending:
         return found
     return [sentence for scope in state.scopes.values() for sentence in _holders(program, state, scope)]
 
@@ -87,7 +87,7 @@ def _places(state: State) -> Iterator[str]:
             track.state is TrackState.READY,
             track.state is TrackState.JOINING,
             track.state is TrackState.WAITING,
-            track.state is TrackState.HOSTING,
+            track.state is TrackState.HOSTING or (track.state is TrackState.INCIDENT and bool(track.hosted)),
             track.state is TrackState.INCIDENT,
             track.state is TrackState.THROWING,
         )
@@ -279,6 +279,7 @@ def _ends(state: State) -> Iterator[str]:
         "entries": list(state.entries),
         "open incidents": [incident.id for incident in _open(state)],
         "agenda": list(state.agenda),
+        "openings": list(state.openings),
         "throws": list(state.throws),
         "changed names": list(state.changed),
         "unsettled": list(state.unsettled),

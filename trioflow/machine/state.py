@@ -35,6 +35,7 @@ __all__ = [
     "Incidents",
     "Join",
     "MessageWait",
+    "Opening",
     "Resume",
     "RetryWait",
     "Scope",
@@ -139,12 +140,19 @@ class Scope:
 
     data: dict[str, Value] = field(factory=dict)
     """Own variables; written under their own keys (``State.touched_data``)."""
+    items: dict[int, Value] = field(factory=dict)
+    """Of a loop, by index: what an instance that is not open yet will get, what a completed one has brought.
+
+    Null is the same as absent.  Written under their own keys (``State.touched_items``).
+    """
     tracks: dict[int, Track] = field(factory=dict)
     """Derived: the live tracks directly in it."""
     handlers: int = 0
     """Derived: how many of them are running event sub-processes; if all are, the scope is completing (13.5.4)."""
     armed: dict[int, Wait] = field(factory=dict)
     """Derived: what its event sub-processes wait for."""
+    opening: bool = False
+    """Derived: it is a loop that opens its first instances (never so at a quiescent point)."""
     occupied: dict[str, int] = field(factory=dict)
     """Derived: node id to how many tokens rest there, those that wait at a join excepted."""
     held: dict[str, set[tuple[str, str]]] = field(factory=dict)
@@ -474,6 +482,15 @@ class Incidents(Table[Incident]):
 
 
 @define(eq=False)
+class Opening:
+    """A multi-instance activity that has instances to open: the scope of all of them, and their items, if it has any."""
+
+    loop: Scope
+    left: deque[Value] | None
+    until: int
+
+
+@define(eq=False)
 class State:
     """The whole of one instance.  ``stored`` is the counter at the last capture: what was made and removed
     since then leaves no trace in the checkpoint.
@@ -493,11 +510,14 @@ class State:
     touched_identity: bool = True
     touched_data: dict[tuple[int, str], None] = field(factory=dict)
     """(scope, name): a set that keeps its order, so that a folded scope lists its names as this one does."""
+    touched_items: dict[tuple[int, int], None] = field(factory=dict)
     touched_entries: dict[tuple[int, str], None] = field(factory=dict)
     stored: int = 0
 
     agenda: deque[Track] = field(factory=deque)
     """Tracks that have a step to make; empty at every capture."""
+    openings: deque[Opening] = field(factory=deque)
+    """Activities that open their instances, some at a time; empty at every capture."""
     throws: deque[Track] = field(factory=deque)
     """Tracks that throw something, in order: carried out when all tokens have come to rest; empty at every capture."""
     unsettled: dict[int, Scope] = field(factory=dict)
@@ -508,6 +528,11 @@ class State:
     """Derived: variable name to the conditions that read it, in the order of arming."""
     changed: dict[str, None] = field(factory=dict)
     """Names that conditions read and that were written since the conditions were last looked at."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether steps are left that need nothing from outside: it is no quiescent point, and nothing is captured."""
+        return bool(self.agenda or self.openings or self.throws)
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
@@ -555,7 +580,7 @@ class State:
     @property
     def is_stalled(self) -> bool:
         """Whether only an operator can move it: every live token is at an incident or a join, or hosts only such."""
-        if self.is_terminal or self.agenda:
+        if self.is_terminal or self.is_pending:
             return False
         still = {TrackState.INCIDENT, TrackState.JOINING, TrackState.HOSTING}
         return all(track.state in still for track in self.tracks.values())

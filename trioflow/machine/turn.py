@@ -12,7 +12,7 @@ from typing import Any
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import RawFact, Status
-from trioflow.machine import activities, conditions, joins, waits
+from trioflow.machine import activities, conditions, joins, repetition, waits
 from trioflow.machine.data import ScopeView, write
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.machine.state import (
@@ -77,7 +77,11 @@ class Turn:
                 track = agenda.popleft()
                 if track.state is TrackState.READY:
                     self._enter(track, nodes[track.node])
-            if state.throws:
+            if state.openings:
+                budget -= repetition.open_some(self, budget)
+                if budget <= 0:
+                    return self._transition(pending=state.is_pending)
+            elif state.throws:
                 track = state.throws.popleft()
                 if track.state is TrackState.THROWING:
                     node = nodes[track.node]
@@ -207,6 +211,8 @@ class Turn:
         A scope whose own tokens are gone is *completing*: its event sub-processes catch nothing any more, those that
         run end first (13.5.4).
         """
+        if track.hosted:
+            self.drop_hosted(track)
         self.forget(track)
         scope = self.state.scopes[track.scope]
         if not scope.tracks:
@@ -487,6 +493,7 @@ class Turn:
         self.state.touched_entries.update(dict.fromkeys(self.state.entries))
         self.state.entries.clear()
         self.state.agenda.clear()
+        self.state.openings.clear()
         self.state.throws.clear()
         self.state.changed.clear()
         self.state.unsettled.clear()

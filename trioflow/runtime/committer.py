@@ -80,7 +80,7 @@ class Committer:
             if item is not None:
                 batch.append((host, item))
                 size += len(item.piece or b"")
-            elif host.state.agenda:
+            elif host.state.is_pending:
                 passed_over.append(host)
         self._dirty.extend(passed_over)
         return batch

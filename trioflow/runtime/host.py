@@ -178,10 +178,10 @@ class Host:
     async def _own(self) -> None:
         while not self._gone:
             while self._inbox and not self._leaving:
-                if self.state.agenda:
+                if self.state.is_pending:
                     await self._finish_turn()
                 self._take(self._inbox.popleft())
-            if self.state.agenda:
+            if self.state.is_pending:
                 await self._finish_turn()
                 continue
             if self._inbox and not self._leaving:
@@ -193,7 +193,7 @@ class Host:
 
     async def _finish_turn(self) -> None:
         """Work off an agenda that outlasted its budget; others run in between."""
-        while self.state.agenda and not self.is_lost:
+        while self.state.is_pending and not self.is_lost:
             if self._volatile:
                 self._index_now()
             await trio.lowlevel.checkpoint()
@@ -343,7 +343,12 @@ class Host:
     def is_quiet(self) -> bool:
         """Whether nothing is left to do here: no agenda, no inbox, no step that runs, no effect that waits."""
         return not (
-            self.state.agenda or self._inbox or self.tasks.busy or self._pending_runs or self._blocked or self._backlog
+            self.state.is_pending
+            or self._inbox
+            or self.tasks.busy
+            or self._pending_runs
+            or self._blocked
+            or self._backlog
         )
 
     def _settle(self) -> None:
@@ -384,8 +389,8 @@ class Host:
 
     def capture(self) -> Item | None:
         """The item of the next commit, at a consistent cut; None: now is none (the agenda is not empty)."""
-        if self.state.agenda or self.is_lost or self._leaving:
-            self._dirty = bool(self.state.agenda)
+        if self.state.is_pending or self.is_lost or self._leaving:
+            self._dirty = self.state.is_pending
             return None
         self._dirty = False
         release = self.is_quiet

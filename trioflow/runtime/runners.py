@@ -54,7 +54,7 @@ class Runner:
                     self.busy = False
                     self._next = None
                     self._host.report(report)
-                    if report is None or self._host.state.agenda:
+                    if report is None or self._host.state.is_pending:
                         return  # the owner is in a long turn: a task that waits for it is only in the way
                     await self._berth.sleep()
         except Exception as error:

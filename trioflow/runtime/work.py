@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trioflow.machine.state import Scope, State, Track
+from trioflow.machine.state import Scope, ScopeKind, State, Track
 from trioflow.values import Value, ValueCodec
 
 __all__ = ["Inputs", "Work"]
@@ -73,9 +73,15 @@ class Work:
         return self._key
 
     def _key_inside(self, track: Track, scopes: tuple[Scope, ...]) -> str:
-        hosts = [self._state.tracks[scope.host] for scope in reversed(scopes) if scope.host is not None]
-        path = [f"{host.node}.{host.entry}" for host in hosts]
+        path = [step for scope in reversed(scopes) for step in self._step_into(scope)]
         return "/".join((self.instance_id, *path, track.node, str(track.entry)))
+
+    def _step_into(self, scope: Scope) -> Iterator[str]:
+        """The node with the entry of its host; of a loop or multi-instance the index too, of which the loop is no step."""
+        if scope.host is None or scope.kind is ScopeKind.LOOP:
+            return
+        host = self._state.tracks[scope.host]
+        yield f"{host.node}.{host.entry}" + (f"[{scope.index}]" if scope.index else "")
 
     @property
     def instance_id(self) -> str:

@@ -39,7 +39,6 @@ from trioflow.model import (
     ErrorEventDefinition,
     Escalation,
     EscalationEventDefinition,
-    Event,
     EventDefinition,
     FlowNode,
     IntermediateCatchEvent,
@@ -58,7 +57,7 @@ from trioflow.model import (
 if TYPE_CHECKING:
     from trioflow.machine.compiler import Compilation
 
-__all__ = ["COMPILERS", "catchers_of", "event_plan"]
+__all__ = ["COMPILERS", "action_of", "catchers_of", "event_plan"]
 
 
 # ------------------------------------------------------------------ what is waited for
@@ -130,7 +129,7 @@ def _condition(
     return ConditionTrigger(label=label, condition=compilation.expression(event, definition.condition))
 
 
-def _message_name(compilation: Compilation, event: Event, definition: MessageEventDefinition) -> str:
+def _message_name(compilation: Compilation, event: FlowNode, definition: MessageEventDefinition) -> str:
     message = compilation.graph.roots.get(definition.message_ref or "")
     if not isinstance(message, Message) or not (message.name or message.id):
         remedy = "Give it a messageRef."
@@ -139,7 +138,7 @@ def _message_name(compilation: Compilation, event: Event, definition: MessageEve
     return message.name or message.id
 
 
-def _signal_name(compilation: Compilation, event: Event, definition: SignalEventDefinition) -> str:
+def _signal_name(compilation: Compilation, event: FlowNode, definition: SignalEventDefinition) -> str:
     signal = compilation.graph.roots.get(definition.signal_ref or "")
     if not isinstance(signal, Signal) or not (signal.name or signal.id):
         remedy = "Give it a signalRef."
@@ -181,13 +180,12 @@ def _code(compilation: Compilation, definition: ErrorEventDefinition | Escalatio
 
 
 def _actions(compilation: Compilation, event: EndEvent | IntermediateThrowEvent) -> tuple[Action, ...]:
-    actions = (_action(compilation, event, each) for each in compilation.graph.event_definitions(event))
+    actions = (action_of(compilation, event, each) for each in compilation.graph.event_definitions(event))
     return tuple(action for action in actions if action is not None)
 
 
-def _action(
-    compilation: Compilation, event: EndEvent | IntermediateThrowEvent, definition: EventDefinition
-) -> Action | None:
+def action_of(compilation: Compilation, event: FlowNode, definition: EventDefinition) -> Action | None:
+    """What throwing the definition does; None: it was refused."""
     match definition:
         case TerminateEventDefinition():
             return TerminateAction()
