@@ -277,11 +277,11 @@ def test_a_sub_process_has_one_start_event() -> None:
 def test_all_findings_come_out_of_one_pass() -> None:
     """Whoever corrects a model sees everything at once."""
     built = ProcessBuilder("p")
-    path = built.start("s").script("script", "import os").inclusive("inclusive").task("looped", loop=times(2))
+    path = built.start("s").script("script", "import os").inclusive("inclusive").rule("rule")
     path.when("1 +").catch("signal", on=SignalEventDefinition()).end("e")
     found = findings(built)
     about = {each.element_id for each in found}
-    assert about == {"script", "inclusive", "looped", "flow_looped_signal", "signal"}
+    assert about == {"script", "inclusive", "rule", "flow_rule_signal", "signal"}
     assert len(found) == 5
 
 

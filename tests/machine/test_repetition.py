@@ -19,17 +19,12 @@ def repeated(how: LoopCharacteristics, *, kind: str = "service") -> Driver:
     """One repeating activity ``t``, with a message boundary event ``b``; ``after`` comes behind it."""
     p = ProcessBuilder("p")
     start = p.start("s")
-    match kind:
-        case "sub-process":
-            t = start.subprocess("t", loop=how)
-            with t as i:
-                i.start("is").service("inner").end("ie")
-        case "user":
-            t = start.user("t", loop=how)
-        case "pass":
-            t = start.task("t", loop=how)
-        case _:
-            t = start.service("t", loop=how)
+    if kind == "sub-process":
+        with start.subprocess("t", loop=how) as i:
+            i.start("is").service("inner").end("ie")
+    else:
+        {"user": start.user, "pass": start.task, "service": start.service}[kind]("t", loop=how)
+    t = p.at("t")
     t.user("after").end("e")
     t.boundary("b", on=message("stop")).user("stopped").end("f")
     return Driver(compiled(p))

@@ -128,13 +128,10 @@ class Documents:
             "d": {
                 str(s.id): {n: self.codec.encode(v) for n, v in s.data.items()} for s in state.scopes.values() if s.data
             },
-            "c": {
-                str(s.id): {str(i): self.codec.encode(v) for i, v in s.items.items()}
-                for s in state.scopes.values()
-                if s.items
-            },
             "e": _entries(state, state.entries),
         }
+        if any(scope.items for scope in state.scopes.values()):
+            document["c"] = self._items(state)
         return _bytes(document)
 
     def piece(self, state: State) -> bytes:
@@ -178,6 +175,14 @@ class Documents:
             if scope is not None:
                 rows.setdefault(str(scope_id), {})[name] = self.codec.encode(scope.data[name])
         return rows
+
+    def _items(self, state: State) -> dict[str, dict[str, Any]]:
+        encode = self.codec.encode
+        return {
+            str(scope.id): {str(index): encode(value) for index, value in scope.items.items()}
+            for scope in state.scopes.values()
+            if scope.items
+        }
 
     def _touched_items(self, state: State) -> dict[str, dict[str, Any]]:
         rows: dict[str, dict[str, Any]] = {}

@@ -10,8 +10,10 @@ from trioflow.machine.program import Frame
 from trioflow.machine.repetition import BehaviourEvent, MultiInstance, StandardLoop
 from trioflow.model import (
     Activity,
+    DataInput,
     DataObject,
     DataObjectReference,
+    DataOutput,
     EventDefinition,
     MultiInstanceLoopCharacteristics,
     StandardLoopCharacteristics,
@@ -67,7 +69,8 @@ def _name_of(compilation: Compilation, activity: Activity, ref: str | None) -> s
         return None
     specification = activity.io_specification
     if specification is not None:
-        for own in (*specification.data_inputs, *specification.data_outputs):
+        inside: list[DataInput | DataOutput] = [*specification.data_inputs, *specification.data_outputs]
+        for own in inside:
             if own.id == ref:
                 return own.name or own.id
     process = compilation.graph.process
@@ -75,11 +78,11 @@ def _name_of(compilation: Compilation, activity: Activity, ref: str | None) -> s
     for declared in (*process.properties, *(each for inner in sub_processes for each in inner.properties)):
         if declared.id == ref:
             return declared.name or declared.id
-    for element, _ in elements_of(process):
-        if isinstance(element, DataObjectReference) and element.id == ref and element.data_object_ref:
-            return _name_of(compilation, activity, element.data_object_ref)
-        if isinstance(element, DataObject) and element.id == ref:
-            return element.name or element.id
+    found = next((element for element, _ in elements_of(process) if element.id == ref), None)
+    if isinstance(found, DataObject):
+        return found.name or found.id
+    if isinstance(found, DataObjectReference) and found.data_object_ref:
+        return _name_of(compilation, activity, found.data_object_ref)
     return ref
 
 
