@@ -21,7 +21,6 @@ from trioflow.model.builder import (
     cancel,
     compensate,
     message,
-    times,
 )
 from trioflow.model.common import CorrelationSubscription, ResourceRole
 from trioflow.model.data import InputOutputSpecification
@@ -55,9 +54,6 @@ def _with_outputs(p: ProcessBuilder) -> Any:
 NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("inclusive", lambda p: p.start("s").inclusive("x"), "An inclusiveGateway", "elements that are executed"),
     ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
-    ("event-gateway", lambda p: p.start("s").event_gateway("x"), "An eventBasedGateway", "elements that are executed"),
-    ("send", lambda p: p.start("s").send("x", handler="h"), "A sendTask", "elements that are executed"),
-    ("receive", lambda p: p.start("s").receive("x", message="m"), "A receiveTask", "elements that are executed"),
     ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
     ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
     ("transaction", lambda p: p.start("s").transaction("x"), "A transaction", "elements that are executed"),
@@ -201,13 +197,6 @@ def test_an_attribute_of_ours_is_accepted_on_its_element(tag: str, name: str, va
     built = ProcessBuilder("p")
     CARRIERS[tag](built, own(**{name: value}))
     assert compiled(built).nodes
-
-
-def test_the_key_of_a_receive_task_is_known_though_the_task_is_not_executed() -> None:
-    """It is the task that is refused, not what is written on it."""
-    built = ProcessBuilder("p")
-    CARRIERS["receiveTask"](built, own(correlationKey="order"))
-    assert [each.rule for each in findings(built)] == ["not-executed"]
 
 
 UNKNOWN: list[tuple[str, str, str, str]] = [

@@ -344,6 +344,7 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "multiInstanceLoopCharacteristics": frozenset({"maxConcurrent"}),
     "messageEventDefinition": frozenset({"correlationKey"}),
     "receiveTask": frozenset({"correlationKey"}),
+    "sendTask": frozenset({"correlationKey"}),
     "timerEventDefinition": frozenset({"timeZone"}),
 }
 """trioflow's own attributes, by the element that they are executed on."""

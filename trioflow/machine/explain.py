@@ -382,9 +382,19 @@ def _awaited(program: Program, state: State, wait: Wait) -> Reason:
 
 
 def _several(program: Program, state: State, gathering: Gathering) -> ForEvents:
+    """The definitions of one event, or at an event-based gateway those of all its arms."""
     track = state.tracks[gathering.track]
-    events = tuple(_awaited(program, state, wait) for wait in track.armed.values())
-    return ForEvents(events, program.nodes[track.node].behaviour.plan.parallel, len(gathering.came))
+    own = [wait for wait in track.armed.values() if wait.node == (gathering.node or track.node)]
+    waits_of = own or [wait for wait in track.armed.values() if _leads(track, wait)]
+    events = tuple(_awaited(program, state, wait) for wait in waits_of if wait is not gathering)
+    node = program.nodes[gathering.node or track.node]
+    return ForEvents(events, node.behaviour.plan.parallel, len(gathering.came))
+
+
+def _leads(track: Track, wait: Wait) -> bool:
+    """Whether it stands for its arm: the gathering of several definitions does, they themselves do not."""
+    gatherings = {each.node for each in track.armed.values() if isinstance(each, Gathering)}
+    return isinstance(wait, Gathering) or wait.node not in gatherings
 
 
 def _at_join(program: Program, scope: Scope, node: NodeProgram, known: dict[tuple[int, str], AtJoin]) -> AtJoin:

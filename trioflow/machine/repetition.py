@@ -1,7 +1,7 @@
 """Standard loop and multi-instance, on every kind of activity (clauses 10.3.8, 13.3.6, 13.3.7).
 
-The token that arrived hosts one *loop* scope, and in it an *instance* scope for each instance that runs.  The position is
-in the counters: how many instances were opened (``loop.index``), completed, terminated.  What an instance brings
+The token that arrived hosts one *loop* scope, and in it an *instance* scope for each instance that runs.  The position
+is in the counters: how many instances were opened (``loop.index``), completed, terminated.  What an instance brings
 goes into its slot of ``loop.items``; there too waits the item of an instance that may not start yet.  So an instance
 costs the same whether there are ten or a hundred thousand.
 """
@@ -66,7 +66,7 @@ def _end_instance(turn: Turn, host: Track, body: Track, scope: Scope) -> None:
 class StandardLoop:
     """One instance after the other, as long as the condition holds and the maximum is not reached.
 
-    The test sees how many rounds are done (0 before the first) as ``loopCounter``; inside, ``loopCounter`` counts from 1.
+    The test sees how many rounds are done (0 before the first) as ``loopCounter``; inside it counts from 1.
     """
 
     condition: Evaluable | None

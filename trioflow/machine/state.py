@@ -483,7 +483,7 @@ class Incidents(Table[Incident]):
 
 @define(eq=False)
 class Opening:
-    """A multi-instance activity that has instances to open: the scope of all of them, and their items, if it has any."""
+    """A multi-instance that has instances to open: the scope of all of them, the items of these, if it has any."""
 
     loop: Scope
     left: deque[Value] | None

@@ -268,8 +268,10 @@ def came(turn: Turn, plan: EventPlan, wait: Trigger, payload: Value) -> dict[str
 def _gathering(turn: Turn, wait: Trigger) -> Gathering:
     place = owner(turn.state, wait)
     parked = getattr(place, "wait", None)
-    candidates = [parked, *place.armed.values()]
-    return next(each for each in candidates if isinstance(each, Gathering) and each.node in {"", wait.node})
+    own = (each for each in place.armed.values() if isinstance(each, Gathering) and each.node == wait.node)
+    gathering = next(own, parked)
+    assert isinstance(gathering, Gathering)
+    return gathering
 
 
 def start_over(turn: Turn, plan: EventPlan, wait: Trigger, place: Place) -> list[ConditionWait]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from trioflow.machine.behaviours import events, gateways, subprocess, tasks
+from trioflow.machine.behaviours import event_gateway, events, gateways, messaging, subprocess, tasks
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 
 __all__ = ["COMPILERS", "Behaviour"]
 
 COMPILERS: Compilers = {
     **tasks.COMPILERS,
+    **messaging.COMPILERS,
     **gateways.COMPILERS,
+    **event_gateway.COMPILERS,
     **events.COMPILERS,
     **subprocess.COMPILERS,
 }

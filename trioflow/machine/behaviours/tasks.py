@@ -12,7 +12,16 @@ from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.machine import throws
 from trioflow.machine.behaviours.base import Behaviour, Compilers, Refused
 from trioflow.machine.state import IncidentKind, Resume, RetryWait, TaskWait, Track
-from trioflow.model import FlowNode, ManualTask, Operation, ResourceRole, ScriptTask, ServiceTask, Task, UserTask
+from trioflow.model import (
+    FlowNode,
+    ManualTask,
+    ResourceRole,
+    ScriptTask,
+    SendTask,
+    ServiceTask,
+    Task,
+    UserTask,
+)
 
 if TYPE_CHECKING:
     from trioflow.expressions import Script
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
 
-__all__ = ["COMPILERS", "HandlerTask", "Pass", "ScriptBehaviour", "UserTaskBehaviour"]
+__all__ = ["COMPILERS", "HandlerTask", "Pass", "ScriptBehaviour", "Step", "UserTaskBehaviour", "handler_name"]
 
 
 @frozen
@@ -194,18 +203,18 @@ def _pass(compilation: Compilation, element: FlowNode) -> Behaviour:
 
 def _service(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, ServiceTask)
-    return HandlerTask(_handler_name(compilation, element))
+    return HandlerTask(compilation.handler(handler_name(compilation, element) or element.id))
 
 
-def _handler_name(compilation: Compilation, element: ServiceTask) -> str:
-    """The name of its operation; else its implementation, if that names one; else its id."""
+def handler_name(compilation: Compilation, element: ServiceTask | SendTask) -> str | None:
+    """The name of its operation; else its implementation, if that names one; None: the element's id is all there is."""
     operation = compilation.operation(element.operation_ref)
-    if isinstance(operation, Operation) and operation.name:
-        return compilation.handler(operation.name)
+    if operation is not None and operation.name:
+        return operation.name
     implementation = element.implementation
     if implementation and not implementation.startswith("##") and "://" not in implementation:
-        return compilation.handler(implementation)
-    return compilation.handler(element.id)
+        return implementation
+    return None
 
 
 def _script(compilation: Compilation, element: FlowNode) -> Behaviour:
