@@ -18,8 +18,6 @@ from trioflow.model.base import TRIOFLOW_NAMESPACE, Expression, Extensions
 from trioflow.model.builder import (
     DefinitionsBuilder,
     ProcessBuilder,
-    cancel,
-    compensate,
     message,
 )
 from trioflow.model.common import CorrelationSubscription, ResourceRole
@@ -56,11 +54,7 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
     ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
     ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
-    ("transaction", lambda p: p.start("s").transaction("x"), "A transaction", "elements that are executed"),
     ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "An adHocSubProcess", "elements that are executed"),
-    ("compensation-end", lambda p: p.start("s").end("x", on=compensate()), "throws compensation", "events that are"),
-    ("cancel-end", lambda p: p.start("s").end("x", on=cancel()), "throws cancel", "events that are"),
-    ("compensation", lambda p: p.task("x", for_compensation=True), "A compensation handler", "Remove it"),
     ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "An ioSpecification", "Remove it"),
     ("outputs", _with_outputs, "A data association of an activity", "Remove it"),
 ]

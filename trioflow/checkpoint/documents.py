@@ -10,7 +10,8 @@ A piece is one JSON object.  Keys are short because they are written once per en
 ``d``  data: scope id to {name: value}
 ``c``  items of a loop: scope id to {index: value}
 ``e``  entries: scope id to {node: count}
-``t``  tracks, ``w`` waits, ``a`` arrivals, ``g`` gates, ``n`` incidents: id to entity, null: gone
+``t``  tracks, ``w`` waits, ``a`` arrivals, ``g`` gates, ``l`` ledger, ``p`` sweeps, ``n`` incidents:
+       id to entity, null: gone
 ====  ==========================================================================================
 
 Entities are structured by cattrs, without their derived attributes and without defaults; the kind of a wait is an
@@ -40,11 +41,14 @@ from trioflow.machine.state import (
     Header,
     Identity,
     Incident,
+    LedgerEntry,
     MessageWait,
     RetryWait,
     Scope,
     SignalWait,
     State,
+    Sweep,
+    SweepWait,
     Table,
     TaskWait,
     TimerWait,
@@ -73,7 +77,20 @@ class _Kind:
 
 
 _SCOPE = frozenset(
-    {"data", "items", "tracks", "handlers", "armed", "opening", "occupied", "held", "vacated", "doubted", "joins"}
+    {
+        "data",
+        "items",
+        "tracks",
+        "handlers",
+        "armed",
+        "folded",
+        "opening",
+        "occupied",
+        "held",
+        "vacated",
+        "doubted",
+        "joins",
+    }
 )
 _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
     "s": ("scopes", {Scope: _Kind(derived=_SCOPE)}),
@@ -89,10 +106,13 @@ _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
             FailedArming: _Kind("failed-arming", derived=frozenset({"incident"})),
             TaskWait: _Kind("task", values=frozenset({"due"})),
             RetryWait: _Kind("retry"),
+            SweepWait: _Kind("sweep"),
         },
     ),
     "a": ("arrivals", {Arrival: _Kind()}),
     "g": ("gates", {Gate: _Kind()}),
+    "l": ("ledger", {LedgerEntry: _Kind(values=frozenset({"data"}))}),
+    "p": ("sweeps", {Sweep: _Kind(derived=frozenset({"queue", "running"}))}),
     "n": ("incidents", {Incident: _Kind()}),
 }
 """The tables of a state: the key in a document, the attribute, and the kinds of entity in it.
@@ -310,6 +330,11 @@ def _check_references(state: State, instance_id: str) -> None:
         ("scope", (arrival.scope for arrival in state.arrivals.values()), scopes),
         ("track", (arrival.track for arrival in state.arrivals.values()), tracks),
         ("scope", (gate.scope for gate in state.gates.values()), scopes),
+        ("sweep", (entry.sweep or None for entry in state.ledger.values()), state.sweeps),
+        ("entry", (sweep.entry or None for sweep in state.sweeps.values()), state.ledger),
+        ("entry", (scope.undoes or None for scope in scopes.values()), state.ledger),
+        ("scope", (sweep.scope for sweep in state.sweeps.values()), scopes),
+        ("track", (sweep.carrier for sweep in state.sweeps.values()), tracks),
         ("scope", (incident.scope for incident in open_incidents), scopes),
         ("wait", (incident.wait or None for incident in open_incidents), state.waits),
         ("track", (incident.track or None for incident in open_incidents), tracks),

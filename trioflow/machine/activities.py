@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trioflow.errors import UnstorableValue
-from trioflow.machine import joins
+from trioflow.machine import joins, ledger
 from trioflow.machine.state import ConditionWait, IncidentKind, Resume, Scope, ScopeKind, Track, TrackState
 from trioflow.machine.triggers import Place, arm_beside
 
@@ -29,7 +29,7 @@ def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram
     if not track.opened:
         if activity.start_quantity > 1 and not joins.gather(turn, track, node, activity.start_quantity):
             return
-        track.opened = True
+        track.opened = turn.state.new_id()
         if not _arm_boundary_events(turn, track, activity):
             return
     turn.facts.append(("node-entered", node.id, track.id, {}))
@@ -69,7 +69,7 @@ def open_instance(
     scope = turn.new_scope(node.id, host, kind=ScopeKind.INSTANCE, parent=parent, index=index)
     turn.declare(scope, values)
     body = turn.start_track(scope, node.id, flow=host.flow)
-    body.opened = True
+    body.opened, body.origin = host.opened, host.origin
     return scope
 
 
@@ -91,6 +91,7 @@ def complete(
 
 def finish(turn: Turn, track: Track, node: NodeProgram, values: Mapping[str, Value]) -> None:
     """The activity is completed: its boundary events are disarmed, then its data is written, then its token leaves."""
+    ledger.activity_completed(turn, track, node)
     close(turn, track)
     if values:
         turn.write_in(track.scope, node.id, values)

@@ -18,6 +18,7 @@ from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
 from trioflow.machine.behaviours.events import catchers_of
 from trioflow.machine.behaviours.repeating import frame_of
+from trioflow.machine.behaviours.undoing import undo_of
 from trioflow.machine.program import (
     ActivityProgram,
     Evaluable,
@@ -226,6 +227,7 @@ class Compilation:
             conditional=tuple(flow for flow in outgoing if flow.condition is not None and flow is not default),
             default=default,
             is_activity=isinstance(node, Activity),
+            is_for_compensation=isinstance(node, Activity) and node.is_for_compensation,
             activity=self._activity_program(node) if isinstance(node, Activity) else None,
             copies=node.completion_quantity if isinstance(node, Activity) else 1,
             jumps=self._jumps(node, container),
@@ -240,8 +242,13 @@ class Compilation:
             catchers=catchers_of(self, events),
             start_quantity=activity.start_quantity,
             frame=frame_of(self, activity),
+            undo=undo_of(self.graph, activity),
+            cancelled=next((event.id for event in events if self._cancels(event)), None),
         )
         return None if program == ActivityProgram() else program
+
+    def _cancels(self, event: BoundaryEvent) -> bool:
+        return any(isinstance(each, CancelEventDefinition) for each in self.graph.event_definitions(event))
 
     def _waits(self, event: CatchEvent) -> bool:
         definitions = self.graph.event_definitions(event)
@@ -351,8 +358,6 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
-    if node.is_for_compensation:
-        yield "a compensation handler"
     specification = node.io_specification
     if specification is not None and (specification.data_inputs or specification.data_outputs):
         yield "an ioSpecification"

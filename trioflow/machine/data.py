@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trioflow.machine.state import Scope, State
+from trioflow.machine.state import Scope, ScopeKind, State
 from trioflow.values import Value
 
 __all__ = ["ScopeView", "visible", "write"]
@@ -54,7 +54,7 @@ def write(state: State, scope_id: int, name: str, value: Value) -> None:
 def _owners(state: State, scope_id: int, name: str) -> Iterator[Scope]:
     root: Scope | None = None
     for scope in state.scope_chain(scope_id):
-        if name in scope.data:
+        if name in scope.data and scope.kind is not ScopeKind.UNDO:
             yield scope
         root = scope
     if root is not None:

@@ -5,7 +5,7 @@ It touches nothing and takes no id: a hydrated state equals the one that was cap
 
 from __future__ import annotations
 
-from trioflow.machine import joins, waits
+from trioflow.machine import joins, ledger, sweeps, waits
 from trioflow.machine.program import Program
 from trioflow.machine.state import Resume, State
 
@@ -24,6 +24,9 @@ def derive(program: Program, state: State) -> None:
     for scope in state.scopes.values():
         if scope.host is not None:
             state.tracks[scope.host].hosted[scope.id] = scope
+    for entry in state.ledger.values():
+        ledger.attach(state, entry)
+    sweeps.index(state)
     for wait in state.waits.values():
         waits.attach(program, state, wait)
     for arrival in state.arrivals.values():

@@ -24,6 +24,7 @@ from trioflow.machine.state import (
     Scope,
     SignalWait,
     State,
+    SweepWait,
     TaskWait,
     TimerWait,
     Track,
@@ -36,6 +37,7 @@ __all__ = [
     "AtIncident",
     "AtJoin",
     "Explanation",
+    "ForCompensation",
     "ForCondition",
     "ForEvents",
     "ForMessage",
@@ -147,6 +149,19 @@ class ForCondition:
     def text(self) -> str:
         """The reason as a person reads it."""
         return f"waits until {self.condition!r} is true"
+
+
+@frozen
+class ForCompensation:
+    """It waits until completed work is undone: ``running`` activities are, ``left`` more come after them."""
+
+    running: int
+    left: int
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for a compensation ({self.running} being undone, {self.left} to come)"
 
 
 @frozen
@@ -272,6 +287,7 @@ Reason = (
     | ForSignal
     | ForCondition
     | ForEvents
+    | ForCompensation
     | ForTask
     | ForRetry
     | Hosting
@@ -374,6 +390,9 @@ def _awaited(program: Program, state: State, wait: Wait) -> Reason:
             return ForCondition(waits.condition_of(program, state, wait).text)
         case Gathering():
             return _several(program, state, wait)
+        case SweepWait():
+            sweep = state.sweeps[wait.sweep]
+            return ForCompensation(sweep.running, len(sweep.queue))
         case FailedArming():
             assert wait.incident is not None
             return AtIncident(wait.incident.id, wait.incident.kind.value, wait.incident.message)

@@ -22,6 +22,7 @@ from trioflow.machine.state import (
     ScopeKind,
     SignalWait,
     State,
+    SweepWait,
     Track,
     TrackState,
 )
@@ -64,7 +65,7 @@ def _references(program: Program, state: State) -> Iterator[str]:
         scope = state.scopes.get(track.scope)
         if node is None or scope is None:
             yield f"track {track.id} stands at {track.node!r} in scope {track.scope}, which is not there"
-        elif (node.id if scope.kind is ScopeKind.INSTANCE else node.container) != scope.node:
+        elif (node.container if scope.kind is ScopeKind.BODY else node.id) != scope.node:
             yield f"track {track.id} stands at {track.node!r}, which is in {node.container!r}, not in {scope.node!r}"
         elif scope.kind is ScopeKind.LOOP:
             yield f"track {track.id} stands in scope {track.scope} of a loop, which holds only instances"
@@ -87,7 +88,7 @@ def _places(state: State) -> Iterator[str]:
             track.state is TrackState.READY,
             track.state is TrackState.JOINING,
             track.state is TrackState.WAITING,
-            track.state is TrackState.HOSTING or (track.state is TrackState.INCIDENT and bool(track.hosted)),
+            track.state is TrackState.HOSTING or (_may_host(track) and bool(track.hosted)),
             track.state is TrackState.INCIDENT,
             track.state is TrackState.THROWING,
         )
@@ -107,6 +108,11 @@ def _places(state: State) -> Iterator[str]:
         if track.state is TrackState.ENDED:
             yield f"track {track.id} has ended and is still in the table"
     yield from (f"track {key} waits at a join and is not there" for key in arrived if key not in state.tracks)
+
+
+def _may_host(track: Track) -> bool:
+    """An incident does not close what a token hosts; a carrier of a compensation hosts what runs for it."""
+    return track.state is TrackState.INCIDENT or isinstance(track.wait, SweepWait)
 
 
 def _waits(state: State) -> Iterator[str]:
@@ -144,6 +150,26 @@ def _wait_indexes(program: Program, state: State) -> Iterator[str]:
         yield f"signals are waited for by {signals}, and the index has {state.signals}"
     if {name: list(waiting) for name, waiting in state.conditions.items()} != conditions:
         yield f"conditions read {conditions}, and the index has {state.conditions}"
+
+
+def _ledgers(state: State) -> Iterator[str]:
+    """Each entry is in the ledger of a scope, or nested in an entry; each sweep has its queue and what it undoes."""
+    known = {scope.inner or scope.id for scope in state.scopes.values()}
+    known |= {entry.inner for entry in state.ledger.values()}
+    ledgers: dict[int, list[int]] = {}
+    for entry in state.ledger.values():
+        ledgers.setdefault(entry.ledger, []).append(entry.id)
+        if entry.ledger not in known:
+            yield f"entry {entry.id} of {entry.node!r} is in ledger {entry.ledger}, which belongs to nothing"
+    if {key: list(entries) for key, entries in state.ledgers.items()} != ledgers:
+        yield f"the ledgers hold {ledgers}, and the index has {state.ledgers}"
+    for sweep in state.sweeps.values():
+        own = [entry for entry in state.ledger.values() if entry.sweep == sweep.id]
+        queue = sorted((entry for entry in own if not entry.undoing), key=lambda entry: entry.rank)
+        if list(sweep.queue) != queue or sweep.running != len(own) - len(queue):
+            yield f"sweep {sweep.id} has {own}, and knows {sweep.running} and {list(sweep.queue)}"
+        if not state.sweeping and not sweep.running:
+            yield f"sweep {sweep.id} stands still"
 
 
 def _armed(program: Program, state: State) -> Iterator[str]:
@@ -235,7 +261,8 @@ def _can_be_failing(track: Track) -> bool:
 def _scopes(program: Program, state: State) -> Iterator[str]:
     hosted: Counter[int] = Counter()
     for scope in state.scopes.values():
-        if not scope.tracks and not state.is_terminal and scope.kind is not ScopeKind.LOOP:
+        is_swept = any(sweep.scope == scope.id for sweep in state.sweeps.values())
+        if not scope.tracks and not state.is_terminal and scope.kind is not ScopeKind.LOOP and not is_swept:
             yield f"scope {scope.id} of {scope.node!r} holds no token and is still open"
         if scope.host is None:
             if scope.parent is not None or scope.node != program.key:
@@ -257,6 +284,9 @@ def _is_parent(state: State, scope: Scope, host: Track) -> bool:
     parent = None if scope.parent is None else state.scopes.get(scope.parent)
     if parent is not None and scope.kind is ScopeKind.INSTANCE and parent.kind is ScopeKind.LOOP:
         return (parent.host, host.node, parent.node) == (host.id, scope.node, scope.node)
+    if scope.undoes:
+        sweep = state.sweeps[state.ledger[scope.undoes].sweep]
+        return (sweep.carrier, sweep.scope) == (host.id, scope.parent)
     return (host.scope, host.node) == (scope.parent, scope.node)
 
 
@@ -275,11 +305,14 @@ def _ends(state: State) -> Iterator[str]:
         "waits": list(state.waits),
         "arrivals": list(state.arrivals),
         "gates": list(state.gates),
+        "ledger": list(state.ledger),
+        "sweeps": list(state.sweeps),
         "scopes": [key for key in state.scopes if key not in roots],
         "entries": list(state.entries),
         "open incidents": [incident.id for incident in _open(state)],
         "agenda": list(state.agenda),
         "openings": list(state.openings),
+        "sweeping": list(state.sweeping),
         "throws": list(state.throws),
         "changed names": list(state.changed),
         "unsettled": list(state.unsettled),
@@ -398,6 +431,7 @@ _OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
     _ends,
     _incidents,
     _failing,
+    _ledgers,
 )
 _WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (
     _references,

@@ -29,6 +29,7 @@ __all__ = [
     "NodeProgram",
     "Program",
     "ScopeProgram",
+    "Undo",
 ]
 
 
@@ -102,6 +103,22 @@ class Frame(Protocol):
 
 
 @frozen(kw_only=True)
+class Undo:
+    """How what an activity did is undone (clause 10.7).
+
+    ``handler``: the activity that its compensation boundary event is linked to; ``event_sub_process``: the start event of
+    its own event sub-process for compensation; with neither, a sub-process is undone by what is in it.
+    """
+
+    handler: str | None = None
+    event_sub_process: str | None = None
+    is_scope: bool = False
+    is_transaction: bool = False
+    repeats: bool = False
+    together: bool = False
+
+
+@frozen(kw_only=True)
 class ActivityProgram:
     """What an activity has beyond its own work; an activity that has nothing of it has no such program.
 
@@ -113,6 +130,9 @@ class ActivityProgram:
     catchers: Mapping[str, Catchers] = NO_CATCHERS
     start_quantity: int = 1
     frame: Frame | None = None
+    undo: Undo | None = None
+    cancelled: str | None = None
+    """Of a transaction: its cancel boundary event."""
 
 
 @define(eq=False, kw_only=True)
@@ -134,6 +154,7 @@ class NodeProgram:
     conditional: tuple[FlowProgram, ...] = ()
     default: FlowProgram | None = None
     is_activity: bool = False
+    is_for_compensation: bool = False
     activity: ActivityProgram | None = None
     copies: int = 1
     jumps: tuple[str, ...] = ()
@@ -180,3 +201,5 @@ class Program:
     scopes: dict[str, ScopeProgram] = field(factory=dict)
     handler_names: frozenset[str] = frozenset()
     hop_limit: int = 1_000_000
+    presumed_abort: bool = True
+    """Whether an error that leaves a sub-process has what that did undone first (clause 10.7)."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import frozen
 
 from trioflow.errors import ExpressionError
-from trioflow.machine import activities
+from trioflow.machine import activities, ledger
 from trioflow.machine.data import ScopeView
 from trioflow.machine.state import IncidentKind, Opening, Resume, Scope, ScopeKind, Track, TrackState
 
@@ -55,6 +55,7 @@ def _open_instance(turn: Turn, host: Track, node: NodeProgram, loop: Scope, valu
 
 def _end_instance(turn: Turn, host: Track, body: Track, scope: Scope) -> None:
     host.hops = body.hops
+    turn.drop_hosted(body)
     turn.forget(body)
     turn.discard_scope(scope)
 
@@ -88,6 +89,7 @@ class StandardLoop:
         if outputs:
             turn.write_in(scope.id, node.id, outputs)
         turn.fact("instance-completed", body, index=scope.index)
+        ledger.instance_completed(turn, body, node, scope, loop.id)
         _end_instance(turn, host, body, scope)
         turn.declare(loop, {COUNTER: loop.index})
         self._next(turn, host, node, loop)
@@ -203,6 +205,7 @@ class MultiInstance:
         turn.fact("instance-completed", body, index=scope.index)
         if self.output_item is not None:
             _keep(turn, loop, {scope.index: scope.data.get(self.output_item)})
+        ledger.instance_completed(turn, body, node, scope, loop.id)
         _end_instance(turn, host, body, scope)
         for action, prepared in thrown:
             action.perform(turn, host, node, prepared)

@@ -34,6 +34,7 @@ __all__ = [
     "IncidentState",
     "Incidents",
     "Join",
+    "LedgerEntry",
     "MessageWait",
     "Opening",
     "Resume",
@@ -42,6 +43,8 @@ __all__ = [
     "ScopeKind",
     "SignalWait",
     "State",
+    "Sweep",
+    "SweepWait",
     "Table",
     "TaskWait",
     "TimerWait",
@@ -120,6 +123,8 @@ class ScopeKind(enum.StrEnum):
     """All instances of one repeating activity: their counters; it holds no token of its own."""
     INSTANCE = "instance"
     """One instance of an activity that has data of its own: it holds one token, at the activity itself."""
+    UNDO = "undo"
+    """What an activity completed with, to be read by its compensation handler, whose token it holds."""
 
 
 @define(eq=False)
@@ -127,7 +132,8 @@ class Scope:
     """One running instance of the process, of a sub-process or of an activity, with its own data.
 
     ``host`` is the track that waits for it; the root scope has none.  ``index`` counts the instances of a loop or
-    multi-instance from 1.  ``interrupted``: an interrupting event sub-process has taken it over.
+    multi-instance from 1.  ``interrupted``: an interrupting event sub-process has taken it over.  ``undoes``: the
+    ledger entry that it is open again for, or holds the handler of; ``inner``: whose ledger it goes on with then.
     """
 
     id: int
@@ -137,6 +143,8 @@ class Scope:
     kind: ScopeKind = ScopeKind.BODY
     index: int = 0
     interrupted: bool = False
+    undoes: int = 0
+    inner: int = 0
 
     data: dict[str, Value] = field(factory=dict)
     """Own variables; written under their own keys (``State.touched_data``)."""
@@ -151,6 +159,8 @@ class Scope:
     """Derived: how many of them are running event sub-processes; if all are, the scope is completing (13.5.4)."""
     armed: dict[int, Wait] = field(factory=dict)
     """Derived: what its event sub-processes wait for."""
+    folded: bool = False
+    """Derived: its ledger lives on in an entry (the scope is about to go, so never at a quiescent point)."""
     opening: bool = False
     """Derived: it is a loop that opens its first instances (never so at a quiescent point)."""
     occupied: dict[str, int] = field(factory=dict)
@@ -172,7 +182,8 @@ class Track:
     ``flow`` is the sequence flow it came by (empty: it started here), ``parent`` the track it was forked
     from, ``entry`` the n of the idempotency key, ``attempt`` counts runs of the step, ``step`` names the
     present run so that a late report of an earlier one is known as such.  ``opened``: the activity that it stands
-    at has begun, so its boundary events are armed; it is not begun again when a retry enters the node again.
+    at has begun, so its boundary events are armed; it is not begun again when a retry enters the node again (the
+    number tells this activation from others).  ``origin``: the activation whose boundary event set it off.
     """
 
     id: int
@@ -185,7 +196,8 @@ class Track:
     attempt: int = 0
     step: int = 0
     reentries: int = 0
-    opened: bool = False
+    opened: int = 0
+    origin: int = 0
     failing: datetime | None = None
     """Since when its step fails, over retries; None: it does not, or what failed has worked since."""
 
@@ -324,9 +336,21 @@ class RetryWait:
     label: str = ""
 
 
+@define(eq=False)
+class SweepWait:
+    """A compensation that must end first."""
+
+    id: int
+    track: int
+    sweep: int = 0
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
 Trigger = TimerWait | MessageWait | SignalWait | ConditionWait
 """What an event of the model waits for."""
-Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait
+Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait
 
 
 @define(eq=False)
@@ -348,6 +372,50 @@ class Arrival:
     node: str
     flow: str
     track: int
+
+
+@define(eq=False)
+class LedgerEntry:
+    """Completed work that can be undone, in the ledger of a scope; ids are in the order of completion.
+
+    ``ledger`` is the id of that scope, ``inner`` the id of the scope that closed with it: the entries there are nested in
+    this one.  ``data``: the activity's own data, as it completed.  ``partial``: it did not complete, only its contents
+    are undone.  ``activation`` and ``origin`` say which work was set off by which.  ``sweep``: who undoes it, as number
+    ``rank`` of its queue.
+    """
+
+    id: int
+    ledger: int
+    node: str
+    index: int = 0
+    inner: int = 0
+    data: dict[str, Value] = field(factory=dict)
+    partial: bool = False
+    activation: int = 0
+    origin: int = 0
+    sweep: int = 0
+    rank: int = 0
+    undoing: bool = False
+
+
+@define(eq=False)
+class Sweep:
+    """Compensation at work: entries of one ledger are undone in the live scope ``scope``.
+
+    ``carrier`` is the token that waits for it and hosts what runs; ``entry``: it undoes the contents of that entry.
+    ``together``: all at once (one parallel multi-instance), else one after the other.
+    """
+
+    id: int
+    scope: int
+    carrier: int
+    entry: int = 0
+    together: bool = False
+
+    queue: deque[LedgerEntry] = field(factory=deque)
+    """Derived: what is still to be undone, in order."""
+    running: int = 0
+    """Derived: how many entries are being undone."""
 
 
 class IncidentKind(enum.StrEnum):
@@ -503,6 +571,8 @@ class State:
     waits: Table[Any] = field(factory=Table)
     arrivals: Table[Arrival] = field(factory=Table)
     gates: Table[Gate] = field(factory=Table)
+    ledger: Table[LedgerEntry] = field(factory=Table)
+    sweeps: Table[Sweep] = field(factory=Table)
     incidents: Incidents = field(factory=Incidents)
     entries: dict[tuple[int, str], Entry] = field(factory=dict)
 
@@ -516,6 +586,10 @@ class State:
 
     agenda: deque[Track] = field(factory=deque)
     """Tracks that have a step to make; empty at every capture."""
+    ledgers: dict[int, dict[int, LedgerEntry]] = field(factory=dict)
+    """Derived: scope id to the entries of its ledger, in the order of completion."""
+    sweeping: dict[int, Sweep] = field(factory=dict)
+    """Compensations that can go on; empty at every capture."""
     openings: deque[Opening] = field(factory=deque)
     """Activities that open their instances, some at a time; empty at every capture."""
     throws: deque[Track] = field(factory=deque)
@@ -532,12 +606,21 @@ class State:
     @property
     def is_pending(self) -> bool:
         """Whether steps are left that need nothing from outside: it is no quiescent point, and nothing is captured."""
-        return bool(self.agenda or self.openings or self.throws)
+        return bool(self.agenda or self.openings or self.sweeping or self.throws)
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
         """Every table of entities."""
-        return (self.scopes, self.tracks, self.waits, self.arrivals, self.gates, self.incidents)
+        return (
+            self.scopes,
+            self.tracks,
+            self.waits,
+            self.arrivals,
+            self.gates,
+            self.ledger,
+            self.sweeps,
+            self.incidents,
+        )
 
     def new_id(self) -> int:
         """The next id; ids are given in the order of creation, so they are an order of arming too."""
@@ -583,4 +666,4 @@ class State:
         if self.is_terminal or self.is_pending:
             return False
         still = {TrackState.INCIDENT, TrackState.JOINING, TrackState.HOSTING}
-        return all(track.state in still for track in self.tracks.values())
+        return all(track.state in still or isinstance(track.wait, SweepWait) for track in self.tracks.values())

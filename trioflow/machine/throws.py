@@ -30,28 +30,35 @@ class Caught:
 
     node: NodeProgram
     owner: Track | Scope
+    left: Track | None = None
+    """The host of the outermost sub-process that what was thrown has left on its way here."""
 
-    def fire(self, turn: Turn, values: Mapping[str, Any]) -> None:
-        """Let it catch; an interrupting one cancels the thrower too."""
-        self.node.behaviour.fire(turn, self.node, self.owner, values)
+    def fire(self, turn: Turn, values: Mapping[str, Any], *, undo: bool = False) -> None:
+        """Let it catch; an interrupting one cancels the thrower too.  ``undo``: presumed abort of what was left."""
+        self.node.behaviour.fire(turn, self.node, self.owner, values, left=self.left if undo else None)
 
 
 def find(turn: Turn, track: Track, kind: str, code: str | None) -> Caught | None:
     """Who catches what the token throws; None: nobody in this instance."""
     nodes = turn.program.nodes
+    left: Track | None = None
     while True:
         scope = turn.state.scopes[track.scope]
         activity = nodes[track.node].activity
         if activity is not None and scope.kind is not ScopeKind.INSTANCE:
             catcher = activity.catchers.get(kind, _NOBODY).of(code)
             if catcher is not None:
-                return Caught(nodes[catcher], track)
+                return Caught(nodes[catcher], track, left)
         catcher = _of_scope(turn, scope, kind, code, besides=track.node)
         if catcher is not None:
-            return Caught(nodes[catcher], scope)
+            return Caught(nodes[catcher], scope, left)
         if scope.host is None:
             return None
         track = turn.state.tracks[scope.host]
+        if scope.kind is ScopeKind.BODY and track.node in turn.program.scopes and not scope.undoes:
+            left = None if nodes[track.node].behaviour.handles else track
+        elif scope.kind is ScopeKind.INSTANCE and left is not None:
+            left = track
 
 
 _NOBODY = Catchers()

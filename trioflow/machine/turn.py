@@ -12,7 +12,7 @@ from typing import Any
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import RawFact, Status
-from trioflow.machine import activities, conditions, joins, repetition, waits
+from trioflow.machine import activities, conditions, joins, ledger, repetition, sweeps, waits
 from trioflow.machine.data import ScopeView, write
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.machine.state import (
@@ -25,6 +25,7 @@ from trioflow.machine.state import (
     Scope,
     ScopeKind,
     State,
+    SweepWait,
     Track,
     TrackState,
     Trigger,
@@ -81,6 +82,10 @@ class Turn:
                 budget -= repetition.open_some(self, budget)
                 if budget <= 0:
                     return self._transition(pending=state.is_pending)
+            elif state.sweeping:
+                budget -= sweeps.proceed(self, budget)
+                if budget <= 0:
+                    return self._transition(pending=state.is_pending)
             elif state.throws:
                 track = state.throws.popleft()
                 if track.state is TrackState.THROWING:
@@ -127,6 +132,7 @@ class Turn:
         track = Track(id=self.state.new_id(), node=node, scope=scope.id, flow=flow)
         if parent is not None:
             track.parent = parent.id
+            track.origin = parent.origin
             track.hops = parent.hops
         elif scope.host is not None:
             track.hops = self.state.tracks[scope.host].hops
@@ -167,7 +173,7 @@ class Turn:
         track.flow = flow
         track.state = TrackState.READY
         track.attempt = track.step = 0
-        track.opened = False
+        track.opened = 0
         track.failing = None
         self.state.tracks.touch(track)
 
@@ -242,10 +248,11 @@ class Turn:
 
     def open_entry(self, track: Track) -> None:
         """Count an entry of the node in this scope instance: the n of the idempotency key."""
-        key = (track.scope, track.node)
+        scope = self.state.scopes[track.scope]
+        key = (scope.parent or 0 if scope.kind is ScopeKind.UNDO else scope.id, track.node)
         entry = self.state.entries.get(key)
         if entry is None:
-            entry = self.state.entries[key] = Entry(track.scope, track.node)
+            entry = self.state.entries[key] = Entry(*key)
         entry.count += 1
         self.state.touched_entries[key] = None
         track.entry = entry.count
@@ -380,10 +387,12 @@ class Turn:
         kind: ScopeKind = ScopeKind.BODY,
         parent: int | None = None,
         index: int = 0,
+        undoes: int = 0,
+        inner: int = 0,
     ) -> Scope:
         """A new scope, hosted by a token; its parent is the scope that the host is in, where none is given."""
         state = self.state
-        scope = Scope(id=state.new_id(), node=node, kind=kind, index=index, parent=parent)
+        scope = Scope(id=state.new_id(), node=node, kind=kind, index=index, parent=parent, undoes=undoes, inner=inner)
         if host is not None:
             scope.host = host.id
             scope.parent = host.scope if parent is None else parent
@@ -423,7 +432,7 @@ class Turn:
             if wait.id in self.state.waits:
                 self.occurred(wait, None)
 
-    def close_scope(self, scope: Scope, *, last: Track | None = None) -> None:
+    def close_scope(self, scope: Scope, *, last: Track | None = None, terminated: bool = False) -> None:
         """The scope holds no token: it completes, and so does what hosts it.
 
         ``last``: the token that ended last.  It began with the steps of the host and waited if the scope did, so the
@@ -436,10 +445,14 @@ class Turn:
         if last is not None:
             host.hops = last.hops
         node = self.program.nodes[host.node]
+        if scope.undoes:
+            sweeps.undone(self, scope)
+            return
         if scope.kind is ScopeKind.INSTANCE:
             activities.instance_ended(self, host, node, scope)
             return
-        self.discard_scope(scope)
+        if terminated or node.activity is None or node.activity.undo is None:
+            self.discard_scope(scope)  # else it is noted in the ledger first
         node.behaviour.scope_completed(self, host, node)
 
     def discard_scope(self, scope: Scope) -> None:
@@ -451,6 +464,8 @@ class Turn:
         else:
             state.entries.pop((scope.id, scope.node), None)
         self.withdraw_all(scope)
+        if not scope.folded and state.ledgers:
+            ledger.drop_all(self, ledger.ledger_of(scope))
         state.scopes.drop(scope.id)
         state.unsettled.pop(scope.id, None)
         if scope.host is not None:
@@ -476,6 +491,8 @@ class Turn:
             self.drop_hosted(track)
         elif track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
             joins.withdraw(self, track)  # one token alone; of a scope that is emptied the joins were cleared before
+        if isinstance(track.wait, SweepWait):
+            sweeps.abandon(self, track)
         self.fact("token-cancelled", track)
         self.forget(track)
 
@@ -490,10 +507,12 @@ class Turn:
         root = next(iter(self.state.scopes.values()), None)
         if root is not None:
             self.empty_scope(root)
+            ledger.drop_all(self, root.id)
         self.state.touched_entries.update(dict.fromkeys(self.state.entries))
         self.state.entries.clear()
         self.state.agenda.clear()
         self.state.openings.clear()
+        self.state.sweeping.clear()
         self.state.throws.clear()
         self.state.changed.clear()
         self.state.unsettled.clear()

@@ -35,6 +35,7 @@ class Behaviour:
     """Whether tokens of several incoming flows wait for each other here."""
     handles = False
     """Whether its tokens are handlers of their scope: they do not keep it from completing (event sub-processes)."""
+    is_transaction = False
     plan = NOTHING_TO_WAIT_FOR
     """What the event waits for, where it catches something."""
 
@@ -71,8 +72,19 @@ class Behaviour:
         turn.withdraw(wait)
         report(turn, FailedArming(turn.state.new_id(), wait.track, wait.scope, wait.node, wait.label), error)
 
-    def fire(self, turn: Turn, node: NodeProgram, owner: Track | Scope, values: Mapping[str, Value]) -> None:
-        """The event catches what was thrown, or what it waited for is complete: its token starts with these values."""
+    def fire(
+        self,
+        turn: Turn,
+        node: NodeProgram,
+        owner: Track | Scope,
+        values: Mapping[str, Value],
+        *,
+        left: Track | None = None,
+    ) -> None:
+        """The event catches what was thrown, or what it waited for is complete: its token starts with these values.
+
+        ``left``: the host of the outermost sub-process that an error has left, whose work is undone first.
+        """
         raise EngineBug(f"{node.id!r} cannot catch anything")
 
     def throw(self, turn: Turn, track: Track, node: NodeProgram) -> None:
@@ -89,6 +101,10 @@ class Behaviour:
             turn.complete(track, node)
         else:
             turn.leave(track, node)
+
+    def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
+        """The compensation that the token waited for has ended; ``label`` is what the wait was given."""
+        raise _impossible("have compensated", track)
 
     def trigger(self, label: str) -> TriggerPlan:
         """The definition of that label of the event."""

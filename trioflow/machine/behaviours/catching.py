@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trioflow.errors import ExpressionError
+from trioflow.machine import ledger, sweeps
 from trioflow.machine.behaviours.base import Behaviour
 from trioflow.machine.state import ConditionWait, Gathering, IncidentKind, Resume, Scope, Track, TrackState, Trigger
 from trioflow.machine.triggers import EventPlan, Place, came, start_over
@@ -99,15 +100,31 @@ class Boundary(Behaviour):
             if condition.id in turn.state.waits:
                 turn.occurred(condition, None)
 
-    def fire(self, turn: Turn, node: NodeProgram, owner: Track | Scope, values: Mapping[str, Value]) -> None:
+    def fire(
+        self,
+        turn: Turn,
+        node: NodeProgram,
+        owner: Track | Scope,
+        values: Mapping[str, Value],
+        *,
+        left: Track | None = None,
+    ) -> None:
         """The new token is there before the host goes, so that a join that counts on the host still has whom to."""
         assert isinstance(owner, Track)
-        track = turn.start_track(turn.state.scopes[owner.scope], node.id, parent=owner)
+        scope = turn.state.scopes[owner.scope]
+        track = turn.new_track(scope, node.id, parent=owner)
+        track.origin = owner.opened
         turn.fact("event-caught", track)
+        undone = [] if left is None else sweeps.partial(turn, left)
         if self.interrupting:
             turn.kill(owner)
-        if values:
-            turn.write_outputs(track, values, resume=Resume.ENTER)
+        if values and not turn.write_outputs(track, values, resume=Resume.ENTER):
+            return
+        if not sweeps.start(turn, track, scope, undone):
+            turn.state.agenda.append(track)
+
+    def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
+        turn.state.agenda.append(track)
 
 
 @frozen
@@ -144,7 +161,15 @@ class HandlerStart(Behaviour):
             if condition.id in turn.state.waits:
                 turn.occurred(condition, None)
 
-    def fire(self, turn: Turn, node: NodeProgram, owner: Track | Scope, values: Mapping[str, Value]) -> None:
+    def fire(
+        self,
+        turn: Turn,
+        node: NodeProgram,
+        owner: Track | Scope,
+        values: Mapping[str, Value],
+        *,
+        left: Track | None = None,
+    ) -> None:
         """A handler of its own for each firing, with its own data; an interrupting one takes the scope over."""
         assert isinstance(owner, Scope)
         handler = turn.new_track(owner, node.container)
@@ -154,11 +179,20 @@ class HandlerStart(Behaviour):
         turn.rest(handler, TrackState.HOSTING)
         body = turn.open_scope(turn.program.scopes[node.container], handler)
         turn.declare(body, values)
+        undone = [] if left is None else sweeps.partial(turn, left)
         if self.interrupting:
             owner.interrupted = True
             turn.state.scopes.touch(owner)
             turn.clear_scope(owner, but=handler)
-        turn.begin(body, (node.id,))
+        turn.arm_handlers(body)
+        if body.interrupted:
+            return
+        track = turn.new_track(body, node.id)
+        if not sweeps.start(turn, track, owner, undone):
+            turn.state.agenda.append(track)
+
+    def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
+        turn.state.agenda.append(track)
 
 
 class EventSubProcess(Behaviour):
@@ -168,5 +202,7 @@ class EventSubProcess(Behaviour):
     handles = True
 
     def scope_completed(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        if node.activity is not None:
+            ledger.activity_completed(turn, track, node)
         turn.fact("activity-completed", track)
         turn.end(track)

@@ -10,6 +10,8 @@ from trioflow.machine.behaviours.catching import Boundary, Catch, HandlerStart, 
 from trioflow.machine.behaviours.tasks import Pass
 from trioflow.machine.behaviours.throwing import (
     Action,
+    CancelAction,
+    CompensateAction,
     ErrorAction,
     EscalationAction,
     Link,
@@ -32,7 +34,9 @@ from trioflow.machine.triggers import (
 )
 from trioflow.model import (
     BoundaryEvent,
+    CancelEventDefinition,
     CatchEvent,
+    CompensateEventDefinition,
     ConditionalEventDefinition,
     EndEvent,
     Error,
@@ -52,6 +56,7 @@ from trioflow.model import (
     SubProcess,
     TerminateEventDefinition,
     TimerEventDefinition,
+    Transaction,
 )
 
 if TYPE_CHECKING:
@@ -114,6 +119,8 @@ def _trigger(
         case ConditionalEventDefinition():
             return _condition(compilation, event, label, definition)
         case ErrorEventDefinition() | EscalationEventDefinition():
+            return None
+        case CompensateEventDefinition() | CancelEventDefinition():
             return None
         case _:
             compilation.refuse(event, f"a {definition.kind} event at this place", "Model it with the other events")
@@ -193,6 +200,10 @@ def action_of(compilation: Compilation, event: FlowNode, definition: EventDefini
             return ErrorAction(_code(compilation, definition), message=_error_name(compilation, definition))
         case EscalationEventDefinition():
             return EscalationAction(_code(compilation, definition))
+        case CompensateEventDefinition():
+            return CompensateAction(definition.activity_ref, definition.wait_for_completion)
+        case CancelEventDefinition():
+            return _cancel(compilation, event)
         case SignalEventDefinition():
             return SignalAction(_signal_name(compilation, event, definition))
         case MessageEventDefinition():
@@ -202,6 +213,16 @@ def action_of(compilation: Compilation, event: FlowNode, definition: EventDefini
             what = f"an event that throws {definition.kind}"
             compilation.refuse(event, what, "Model it with the events that are executed")
             return None
+
+
+def _cancel(compilation: Compilation, event: FlowNode) -> Action:
+    container: FlowNode | None = compilation.graph.nodes.get(compilation.graph.parent[event.id])
+    while container is not None and not isinstance(container, Transaction):
+        container = compilation.graph.nodes.get(compilation.graph.parent[container.id])
+    if container is None:
+        message = "it cancels a transaction, and is in none."
+        compilation.fault(event, "cancel-outside-transaction", message, "Put it into a transaction.")
+    return CancelAction()
 
 
 def _error_name(compilation: Compilation, definition: ErrorEventDefinition) -> str:

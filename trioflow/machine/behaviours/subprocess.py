@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trioflow.machine import activities
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.behaviours.catching import EventSubProcess
 from trioflow.machine.state import Track, TrackState
-from trioflow.model import FlowNode, StartEvent, SubProcess
+from trioflow.model import FlowNode, StartEvent, SubProcess, Transaction
 
 if TYPE_CHECKING:
     from trioflow.machine.compiler import Compilation
@@ -34,6 +35,25 @@ class EmbeddedSubProcess(Behaviour):
         turn.complete(track, node)
 
 
+@frozen
+class TransactionBehaviour(EmbeddedSubProcess):
+    """A sub-process that a cancel end event inside it aborts (10.3.5.3, 13.3.4)."""
+
+    is_transaction = True
+
+    def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
+        """All is undone: one token leaves by the cancel boundary event; without one it ends here (*choice*)."""
+        host = track
+        if activities.is_body(turn, track):
+            host = next(turn.state.tracks[scope.host] for scope in [turn.state.scopes[track.scope]] if scope.host)
+        event = None if node.activity is None else node.activity.cancelled
+        if event is None:
+            turn.end(host)
+            return
+        boundary = turn.program.nodes[event]
+        boundary.behaviour.fire(turn, boundary, host, {})
+
+
 def _sub_process(compilation: Compilation, element: FlowNode) -> Behaviour:
     assert isinstance(element, SubProcess)
     if element.triggered_by_event:
@@ -46,7 +66,7 @@ def _sub_process(compilation: Compilation, element: FlowNode) -> Behaviour:
             f"it has {len(starts)} none start events ({', '.join(each.id for each in starts)}).",
             "An embedded sub-process has one start: keep one of them.",
         )
-    return EmbeddedSubProcess()
+    return TransactionBehaviour() if isinstance(element, Transaction) else EmbeddedSubProcess()
 
 
 def _event_sub_process(compilation: Compilation, element: SubProcess) -> Behaviour:
@@ -61,4 +81,4 @@ def _event_sub_process(compilation: Compilation, element: SubProcess) -> Behavio
     return EventSubProcess()
 
 
-COMPILERS: Compilers = {SubProcess: _sub_process}
+COMPILERS: Compilers = {SubProcess: _sub_process, Transaction: _sub_process}

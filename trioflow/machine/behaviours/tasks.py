@@ -85,7 +85,7 @@ class Step(Behaviour):
             return
         caught = throws.find(turn, track, throws.ERROR, event.code)
         if caught is not None:
-            caught.fire(turn, throws.error_values(event.code, event.message, variables))
+            caught.fire(turn, throws.error_values(event.code, event.message, variables), undo=True)
             return
         message = (
             f"{node.label} threw the BPMN error {event.code!r} ({event.message}), and nothing in the model catches it; "

@@ -12,9 +12,9 @@ from attrs import field, frozen
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import Status
-from trioflow.machine import throws
+from trioflow.machine import ledger, sweeps, throws
 from trioflow.machine.behaviours.base import Behaviour
-from trioflow.machine.state import IncidentKind, Resume, Track, TrackState
+from trioflow.machine.state import IncidentKind, Resume, SweepWait, Track, TrackState
 from trioflow.machine.transition import MessagePost, SignalPost
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Action",
+    "CancelAction",
+    "CompensateAction",
     "ErrorAction",
     "EscalationAction",
     "Link",
@@ -72,13 +74,29 @@ class Throw(Behaviour):
         except (ExpressionError, UnstorableValue) as error:
             turn.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
             return
-        for action, value in zip(self.actions, prepared, strict=True):
+        self._perform(turn, track, node, list(enumerate(zip(self.actions, prepared, strict=True))))
+
+    def _perform(
+        self, turn: Turn, track: Track, node: NodeProgram, actions: list[tuple[int, tuple[Action, Value]]]
+    ) -> None:
+        for number, (action, value) in actions:
             action.perform(turn, track, node, value)
+            if isinstance(track.wait, SweepWait):
+                track.wait.label = str(number)
             if track.state is not TrackState.THROWING:
                 return
         if not node.outgoing:
             turn.fact("token-consumed", track)
         turn.leave(track, node)
+
+    def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
+        """The compensation has ended: what else the event throws comes now.  A carrier that nobody waited for ends."""
+        if not label:
+            turn.end(track)
+            return
+        turn.rest(track, TrackState.THROWING)
+        rest = list(enumerate(self.actions))[int(label) + 1 :]
+        self._perform(turn, track, node, [(number, (each, each.prepare(turn, track))) for number, each in rest])
 
 
 @frozen
@@ -112,7 +130,7 @@ class TerminateAction(_Plain):
             turn.finish(Status.TERMINATED, f"terminate end event {node.label}")
             return
         turn.empty_scope(scope)
-        turn.close_scope(scope, last=track)
+        turn.close_scope(scope, last=track, terminated=True)
 
 
 @frozen
@@ -130,7 +148,7 @@ class ErrorAction(_Plain):
             named = f"the error {self.code!r}" if self.code is not None else "an error without a code"
             turn.finish(Status.FAILED, f"{named}, thrown by {node.label}, is caught by nobody")
             return
-        caught.fire(turn, throws.error_values(self.code, self.message, {}))
+        caught.fire(turn, throws.error_values(self.code, self.message, {}), undo=True)
 
 
 @frozen
@@ -147,6 +165,49 @@ class EscalationAction(_Plain):
             turn.fact("escalation-uncaught", track, code=self.code)
         else:
             caught.fire(turn, throws.escalation_values(self.code, {}))
+
+
+@frozen
+class CompensateAction(_Plain):
+    """Compensation of one activity, or of all that completed in the thrower's scope (clause 10.7)."""
+
+    activity: str | None
+    wait_for_completion: bool
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """The thrower waits until the last handler has ended, unless it must not; nothing to do is no failure."""
+        turn.fact("compensation-thrown", track, activity=self.activity)
+        scope = sweeps.target(turn, track)
+        entries = sweeps.wanted(turn.state, scope, self.activity)
+        if not entries:
+            turn.fact("compensation-nothing", track, activity=self.activity)
+        elif self.wait_for_completion:
+            turn.lift(track)
+            sweeps.start(turn, track, scope, entries)
+        else:
+            carrier = turn.new_track(turn.state.scopes[track.scope], node.id, parent=track)
+            sweeps.start(turn, carrier, scope, entries)
+
+
+class CancelAction(_Plain):
+    """The transaction around the event is cancelled: its running work ends, its completed work is undone (13.3.4)."""
+
+    __slots__ = ()
+
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+        """At any depth inside it; the nearest transaction is the one."""
+        turn.fact("transaction-cancelled", track)
+        scope = turn.state.scopes[track.scope]
+        while not (scope.host and turn.program.nodes[turn.state.tracks[scope.host].node].behaviour.is_transaction):
+            assert scope.parent is not None, "a cancel end event outside a transaction is refused at registration"
+            scope = turn.state.scopes[scope.parent]
+        host = turn.state.tracks[scope.host]
+        ledger.keep_inside(turn, scope)
+        turn.clear_scope(scope, but=None)
+        turn.lift(host)
+        if not sweeps.start(turn, host, scope, sweeps.wanted(turn.state, scope, None)):
+            host_node = turn.program.nodes[host.node]
+            host_node.behaviour.swept(turn, host, host_node, "")
 
 
 @frozen
