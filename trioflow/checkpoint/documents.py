@@ -20,7 +20,7 @@ explicit tag.  Values go through the value codec.  What cannot be read is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, TypeVar
@@ -360,34 +360,48 @@ def _entries(state: State, keys: Any) -> dict[str, dict[str, int | None]]:
     return rows
 
 
+_OF_SCOPES = ("d", "c", "e")
+"""Parts that stand under the id of their scope, and go with it."""
+
+
 def _merged(pieces: tuple[bytes, ...]) -> dict[str, Any]:
     """The pieces as one document: later ones replace, null removes."""
     if not pieces:
         raise ValueError("there is no piece")
-    merged: dict[str, Any] = {key: {} for key in (*_TABLES, "d", "c", "e")}
+    merged: dict[str, Any] = {key: {} for key in (*_TABLES, *_OF_SCOPES)}
     for piece in pieces:
-        document = orjson.loads(piece)
-        if type(document) is not dict:
-            raise TypeError(f"a piece is an object, found {document!r}")
-        if document.get("v") != SCHEMA:
-            raise ValueError(f"document schema {document.get('v')!r}, this version reads {SCHEMA}")
-        unknown = document.keys() - {"v", "i", "h"} - merged.keys()
-        if unknown:
-            raise ValueError(f"unknown parts {', '.join(sorted(unknown))}")
+        document = _document(piece, merged.keys())
         merged.update({key: document[key] for key in ("i", "h") if key in document})
         for key in _TABLES:
             _replace(merged[key], document.get(key, {}))
-        for key, row in document.get("s", {}).items():
-            if row is None:
-                for part in "dce":
-                    merged[part].pop(key, None)
-        for key in "dce":
-            for scope_id, rows in document.get(key, {}).items():
-                merged[key].setdefault(scope_id, {}).update(rows)
-        for key in "ce":
-            for scope_id in document.get(key, {}):
-                merged[key][scope_id] = {name: row for name, row in merged[key][scope_id].items() if row is not None}
+        gone = [key for key, row in document.get("s", {}).items() if row is None]
+        for part in _OF_SCOPES:
+            for key in gone:
+                merged[part].pop(key, None)
+            _replace_in(merged[part], document.get(part, {}), null_removes=part != "d")
     return merged
+
+
+def _document(piece: bytes, parts: Collection[str]) -> dict[str, Any]:
+    document = orjson.loads(piece)
+    if type(document) is not dict:
+        raise TypeError(f"a piece is an object, found {document!r}")
+    if document.get("v") != SCHEMA:
+        raise ValueError(f"document schema {document.get('v')!r}, this version reads {SCHEMA}")
+    unknown = document.keys() - {"v", "i", "h"} - set(parts)
+    if unknown:
+        raise ValueError(f"unknown parts {', '.join(sorted(unknown))}")
+    return document
+
+
+def _replace_in(scopes: dict[str, Any], changes: dict[str, Any], *, null_removes: bool) -> None:
+    """Rows of scopes; null is a value of a variable, and the end of anything else."""
+    for scope_id, rows in changes.items():
+        kept = scopes.setdefault(scope_id, {})
+        if null_removes:
+            _replace(kept, rows)
+        else:
+            kept.update(rows)
 
 
 def _replace(rows: dict[str, Any], changes: dict[str, Any]) -> None:

@@ -5,9 +5,9 @@ Both are projections of one state: they change nothing, and hold nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 from attrs import frozen
 
@@ -370,34 +370,22 @@ def _reason(program: Program, state: State, track: Track, joins: dict[tuple[int,
 
 
 def _awaited(program: Program, state: State, wait: Wait) -> Reason:
-    match wait:
-        case TimerWait():
-            return ForTimer(wait.deadline)
-        case MessageWait():
-            return ForMessage(wait.name, wait.key)
-        case TaskWait():
-            return ForTask(
-                task=wait.id,
-                owner=wait.owner,
-                candidate_users=wait.candidate_users,
-                candidate_groups=wait.candidate_groups,
-            )
-        case RetryWait():
-            return ForRetry(wait.deadline, wait.message)
-        case SignalWait():
-            return ForSignal(wait.name)
-        case ConditionWait():
-            return ForCondition(waits.condition_of(program, state, wait).text)
-        case Gathering():
-            return _several(program, state, wait)
-        case SweepWait():
-            sweep = state.sweeps[wait.sweep]
-            return ForCompensation(sweep.running, len(sweep.queue))
-        case FailedArming():
-            assert wait.incident is not None
-            return AtIncident(wait.incident.id, wait.incident.kind.value, wait.incident.message)
-        case _:
-            assert_never(wait)
+    return _WAITS[type(wait)](program, state, wait)
+
+
+def _for_task(_program: Program, _state: State, wait: TaskWait) -> ForTask:
+    users, groups = wait.candidate_users, wait.candidate_groups
+    return ForTask(task=wait.id, owner=wait.owner, candidate_users=users, candidate_groups=groups)
+
+
+def _for_compensation(_program: Program, state: State, wait: SweepWait) -> ForCompensation:
+    sweep = state.sweeps[wait.sweep]
+    return ForCompensation(sweep.running, len(sweep.queue))
+
+
+def _not_armed(_program: Program, _state: State, wait: FailedArming) -> AtIncident:
+    assert wait.incident is not None
+    return AtIncident(wait.incident.id, wait.incident.kind.value, wait.incident.message)
 
 
 def _several(program: Program, state: State, gathering: Gathering) -> ForEvents:
@@ -433,3 +421,16 @@ def _missing_flows(program: Program, join: Join, node: NodeProgram) -> Iterator[
     for flow in missing(join, node):
         holder = join.holders.get(flow)
         yield MissingFlow(flow, None if holder is None else program.nodes[holder].label)
+
+
+_WAITS: dict[type, Callable[[Program, State, Any], Reason]] = {
+    TimerWait: lambda _program, _state, wait: ForTimer(wait.deadline),
+    MessageWait: lambda _program, _state, wait: ForMessage(wait.name, wait.key),
+    SignalWait: lambda _program, _state, wait: ForSignal(wait.name),
+    ConditionWait: lambda program, state, wait: ForCondition(waits.condition_of(program, state, wait).text),
+    TaskWait: _for_task,
+    RetryWait: lambda _program, _state, wait: ForRetry(wait.deadline, wait.message),
+    Gathering: _several,
+    SweepWait: _for_compensation,
+    FailedArming: _not_armed,
+}

@@ -106,8 +106,8 @@ class Frame(Protocol):
 class Undo:
     """How what an activity did is undone (clause 10.7).
 
-    ``handler``: the activity that its compensation boundary event is linked to; ``event_sub_process``: the start event of
-    its own event sub-process for compensation; with neither, a sub-process is undone by what is in it.
+    ``handler``: the activity that its compensation boundary event is linked to; ``event_sub_process``: the start event
+    of its own event sub-process for compensation; with neither, a sub-process is undone by what is in it.
     """
 
     handler: str | None = None

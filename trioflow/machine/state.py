@@ -378,9 +378,9 @@ class Arrival:
 class LedgerEntry:
     """Completed work that can be undone, in the ledger of a scope; ids are in the order of completion.
 
-    ``ledger`` is the id of that scope, ``inner`` the id of the scope that closed with it: the entries there are nested in
-    this one.  ``data``: the activity's own data, as it completed.  ``partial``: it did not complete, only its contents
-    are undone.  ``activation`` and ``origin`` say which work was set off by which.  ``sweep``: who undoes it, as number
+    ``ledger`` is the id of that scope, ``inner`` the id of the scope that closed with it: the entries there are nested
+    in this one.  ``data``: the activity's own data, as it completed.  ``partial``: it did not complete, only its
+    contents are undone.  ``activation`` and ``origin`` say which work was set off by which.  ``sweep``: who undoes it, as number
     ``rank`` of its queue.
     """
 
@@ -606,7 +606,8 @@ class State:
     @property
     def is_pending(self) -> bool:
         """Whether steps are left that need nothing from outside: it is no quiescent point, and nothing is captured."""
-        return bool(self.agenda or self.openings or self.sweeping or self.throws)
+        at_work = self.agenda or self.openings or self.sweeping or self.throws
+        return bool(at_work or self.changed or self.unsettled)
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:

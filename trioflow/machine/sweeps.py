@@ -1,8 +1,8 @@
 """Compensation at work: which entries are undone, in which order, one after the other (clauses 10.7, 13.5.5).
 
-A sweep undoes entries of one ledger in a live scope.  A *carrier* waits for it: the token that threw, one beside it where
-nobody waits, the token of an interrupted activity's catcher, or the host of a cancelled transaction.  The carrier hosts
-all that runs for the sweep, so whoever cancels the carrier cancels that too.
+A sweep undoes entries of one ledger in a live scope.  A *carrier* waits for it: the token that threw, one beside it
+where nobody waits, the token of an interrupted activity's catcher, or the host of a cancelled transaction.  The carrier
+hosts all that runs for the sweep, so whoever cancels the carrier cancels that too.
 
 What an entry means: its own handler, if it has one; else its contents, recursively, with its scope open again.
 """
@@ -44,7 +44,7 @@ def wanted(state: State, scope: Scope, activity: str | None) -> list[LedgerEntry
 
 
 def start(turn: Turn, carrier: Track, scope: Scope, entries: Iterable[LedgerEntry], *, label: str = "") -> bool:
-    """Undo these entries in that scope while the carrier waits; False: there is nothing to undo, and it does not wait."""
+    """Undo these entries in that scope while the carrier waits; False: there are none, and it does not wait."""
     ordered = _order(entries)
     if not ordered:
         return False

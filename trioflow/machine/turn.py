@@ -67,36 +67,40 @@ class Turn:
 
         Tokens move to rest; then what they throw is carried out, one by one; then conditions are looked at; then joins.
         """
-        state = self.state
-        agenda = state.agenda
+        agenda = self.state.agenda
         nodes = self.program.nodes
-        while True:
-            while agenda:
-                if budget <= 0:
-                    return self._transition(pending=True)
+        while budget > 0:
+            if agenda:
                 budget -= 1
                 track = agenda.popleft()
                 if track.state is TrackState.READY:
                     self._enter(track, nodes[track.node])
-            if state.openings:
-                budget -= repetition.open_some(self, budget)
-                if budget <= 0:
-                    return self._transition(pending=state.is_pending)
-            elif state.sweeping:
-                budget -= sweeps.proceed(self, budget)
-                if budget <= 0:
-                    return self._transition(pending=state.is_pending)
-            elif state.throws:
-                track = state.throws.popleft()
-                if track.state is TrackState.THROWING:
-                    node = nodes[track.node]
-                    node.behaviour.throw(self, track, node)
-            elif state.changed:
-                conditions.look(self)
-            elif state.unsettled:
-                joins.settle(self)
-            else:
+                continue
+            spent = self._go_on(budget)
+            if spent is None:
                 return self._transition(pending=False)
+            budget -= spent
+        return self._transition(pending=self.state.is_pending)
+
+    def _go_on(self, budget: int) -> int | None:
+        """All tokens are at rest: what comes next, and how much of the budget it took; None: nothing is left."""
+        state = self.state
+        if state.openings:
+            return repetition.open_some(self, budget)
+        if state.sweeping:
+            return sweeps.proceed(self, budget)
+        if state.throws:
+            track = state.throws.popleft()
+            if track.state is TrackState.THROWING:
+                node = self.program.nodes[track.node]
+                node.behaviour.throw(self, track, node)
+        elif state.changed:
+            conditions.look(self)
+        elif state.unsettled:
+            joins.settle(self)
+        else:
+            return None
+        return 0
 
     def _enter(self, track: Track, node: NodeProgram) -> None:
         track.hops += 1
