@@ -287,6 +287,11 @@ class Driver:
         track = self.running(node)
         return self.apply(ActivityCompleted(track.id, track.step, outputs))
 
+    def fail_running(self, node: str) -> Transition:
+        """Fail the step of the oldest token that executes one at the node."""
+        track = self.running(node)
+        return self.apply(ActivityFailed(track=track.id, step=track.step, failure=failure()))
+
     def fail(self, node: str, *, retry_in: timedelta | None = None, kind: str = "handler-failure") -> Transition:
         """Fail the running step of the oldest token at the node."""
         track = self.at(node)

@@ -44,19 +44,12 @@ def _timer(**fields: str) -> Build:
     return lambda p: p.start("s").catch("x", on=definition)
 
 
-def _with_outputs(p: ProcessBuilder) -> Any:
-    p.property("a")
-    return p.start("s").service("x", outputs={"a": "b"})
-
-
 NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("inclusive", lambda p: p.start("s").inclusive("x"), "An inclusiveGateway", "elements that are executed"),
     ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
     ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
     ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
     ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "An adHocSubProcess", "elements that are executed"),
-    ("inputs", lambda p: p.start("s").service("x", inputs={"a": "b"}), "An ioSpecification", "Remove it"),
-    ("outputs", _with_outputs, "A data association of an activity", "Remove it"),
 ]
 
 

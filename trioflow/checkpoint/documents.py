@@ -34,6 +34,7 @@ from trioflow.errors import CorruptRecord
 from trioflow.machine.state import (
     Arrival,
     ConditionWait,
+    DataWait,
     Entry,
     FailedArming,
     Gate,
@@ -107,6 +108,7 @@ _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
             TaskWait: _Kind("task", values=frozenset({"due"})),
             RetryWait: _Kind("retry"),
             SweepWait: _Kind("sweep"),
+            DataWait: _Kind("data"),
         },
     ),
     "a": ("arrivals", {Arrival: _Kind()}),

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trioflow.errors import UnstorableValue
-from trioflow.machine import joins, ledger
+from trioflow.machine import associations, joins, ledger
 from trioflow.machine.state import ConditionWait, IncidentKind, Resume, Scope, ScopeKind, Track, TrackState
 from trioflow.machine.triggers import Place, arm_beside
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
 
-__all__ = ["close", "complete", "enter", "finish", "instance_ended", "is_body", "leave", "open_instance"]
+__all__ = ["Single", "close", "complete", "enter", "finish", "instance_ended", "is_body", "leave", "open_instance"]
 
 
 def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram) -> None:
@@ -35,7 +35,7 @@ def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram
     turn.facts.append(("node-entered", node.id, track.id, {}))
     if activity.frame is not None and not is_body(turn, track):
         activity.frame.begin(turn, track, node)
-    else:
+    elif activity.data is None or associations.take_inputs(turn, track, node, activity.data):
         node.behaviour.enter(turn, track, node)
 
 
@@ -83,10 +83,20 @@ def complete(
         turn.incident(track, IncidentKind.UNSTORABLE_VALUE, Resume.RUN, str(error))
         return
     track.failing = None  # should it fail to leave now, that is another failure
-    if activity.frame is not None and is_body(turn, track):
-        activity.frame.completed(turn, track, node, values)
-    else:
+    if activity.frame is None or not is_body(turn, track):
         finish(turn, track, node, values)
+        return
+    scope = turn.state.scopes[track.scope]
+    kept = activity.frame.own if activity.data is None else activity.frame.own + activity.data.own
+    own = {name: values[name] for name in kept if name in values}
+    if activity.data is not None:
+        written = associations.written_by(turn, track, node, activity.data, values)
+        if written is None:
+            return
+        values = written
+    if own:
+        turn.declare(scope, own)
+    activity.frame.completed(turn, track, node, {name: values[name] for name in values if name not in own})
 
 
 def finish(turn: Turn, track: Track, node: NodeProgram, values: Mapping[str, Value]) -> None:
@@ -119,3 +129,32 @@ def instance_ended(turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> 
     assert node.activity is not None
     assert node.activity.frame is not None
     node.activity.frame.terminated(turn, host, node, scope)
+
+
+class Single:
+    """The frame of an activity that has data of its own and does not repeat: one instance."""
+
+    __slots__ = ("own",)
+
+    def __init__(self) -> None:
+        self.own: tuple[str, ...] = ()
+
+    def begin(self, turn: Turn, host: Track, node: NodeProgram) -> None:
+        """Open it with the names that it declares."""
+        assert node.activity is not None
+        assert node.activity.data is not None
+        turn.rest(host, TrackState.HOSTING)
+        open_instance(turn, host, node, dict.fromkeys(node.activity.data.own))
+
+    def completed(self, turn: Turn, body: Track, node: NodeProgram, outputs: Mapping[str, Value]) -> None:
+        """Its end is the activity's."""
+        scope = turn.state.scopes[body.scope]
+        assert scope.host is not None
+        host = turn.state.tracks[scope.host]
+        ledger.instance_completed(turn, body, node, scope, ledger.ledger_of(turn.state.scopes[host.scope]))
+        host.hops = body.hops
+        finish(turn, host, node, outputs)
+
+    def terminated(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> None:  # noqa: ARG002  # the port
+        """Its token was given up, and with it the activity's."""
+        turn.end(host)

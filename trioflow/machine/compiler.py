@@ -6,7 +6,7 @@ findings of a process come out of one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, Script
 from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
+from trioflow.machine.behaviours.data_flow import data_names, data_plan
 from trioflow.machine.behaviours.events import catchers_of
 from trioflow.machine.behaviours.repeating import frame_of
 from trioflow.machine.behaviours.undoing import undo_of
@@ -52,7 +53,6 @@ from trioflow.model import (
     Process,
     StartEvent,
     SubProcess,
-    ThrowEvent,
 )
 from trioflow.model.digest import DIGEST_ALGORITHM, shape_digest
 from trioflow.model.findings import Finding, Level
@@ -92,6 +92,11 @@ class Compilation:
     languages: Languages
     findings: list[Finding] = field(factory=list)
     handlers: set[str] = field(factory=set)
+    data_names: dict[str, str] = field(init=False)
+    """The name of every data element, by its id."""
+
+    def __attrs_post_init__(self) -> None:
+        self.data_names = data_names(self.graph)
 
     # -------------------------------------------------------------- for the compilers of behaviours
 
@@ -206,7 +211,6 @@ class Compilation:
 
     def node_program(self, node: FlowNode, flows: Mapping[str, FlowProgram]) -> NodeProgram:
         """The node with its behaviour and its flows."""
-        self._refuse_what_is_not_executed(node)
         compiler = COMPILERS.get(type(node))
         if compiler is None:
             behaviour = self.refuse(node, _a(node.tag), "Model it with the elements that are executed")
@@ -236,12 +240,14 @@ class Compilation:
 
     def _activity_program(self, activity: Activity) -> ActivityProgram | None:
         """What the activity has beyond its own work; None: nothing."""
+        data = data_plan(self, activity)
         events = self.graph.boundary.get(activity.id, ())
         program = ActivityProgram(
             boundaries=tuple(event.id for event in events if self._waits(event)),
             catchers=catchers_of(self, events),
             start_quantity=activity.start_quantity,
-            frame=frame_of(self, activity),
+            frame=frame_of(self, activity, data),
+            data=data,
             undo=undo_of(self.graph, activity),
             cancelled=next((event.id for event in events if self._cancels(event)), None),
         )
@@ -301,15 +307,6 @@ class Compilation:
             if isinstance(definition, MessageEventDefinition) and definition.message_ref in self.graph.roots:
                 yield self.graph.roots[definition.message_ref]
 
-    def _refuse_what_is_not_executed(self, node: FlowNode) -> None:
-        if isinstance(node, Activity):
-            for what in _beyond_a_plain_activity(node):
-                self.refuse(node, what, "Remove it")
-        elif isinstance(node, CatchEvent | ThrowEvent):
-            associations = getattr(node, "data_output_associations", ()) or getattr(node, "data_input_associations", ())
-            if associations:
-                self.refuse(node, "a data association of an event", "Use variables of the scope by name")
-
     def scope_program(self, container: Process | SubProcess) -> ScopeProgram:
         """Where the scope starts and what it declares."""
         starts = self.starts(container)
@@ -355,14 +352,6 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "timerEventDefinition": frozenset({"timeZone"}),
 }
 """trioflow's own attributes, by the element that they are executed on."""
-
-
-def _beyond_a_plain_activity(node: Activity) -> Iterable[str]:
-    specification = node.io_specification
-    if specification is not None and (specification.data_inputs or specification.data_outputs):
-        yield "an ioSpecification"
-    if node.data_input_associations or node.data_output_associations:
-        yield "a data association of an activity"
 
 
 def _default_of(node: FlowNode) -> str | None:

@@ -16,6 +16,7 @@ from trioflow.machine.joins import missing
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
     ConditionWait,
+    DataWait,
     FailedArming,
     Gathering,
     Join,
@@ -39,6 +40,7 @@ __all__ = [
     "Explanation",
     "ForCompensation",
     "ForCondition",
+    "ForData",
     "ForEvents",
     "ForMessage",
     "ForRetry",
@@ -149,6 +151,18 @@ class ForCondition:
     def text(self) -> str:
         """The reason as a person reads it."""
         return f"waits until {self.condition!r} is true"
+
+
+@frozen
+class ForData:
+    """It waits until one of its input sets is available; ``names``: what it looks at."""
+
+    names: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for its data ({', '.join(self.names)})"
 
 
 @frozen
@@ -288,6 +302,7 @@ Reason = (
     | ForCondition
     | ForEvents
     | ForCompensation
+    | ForData
     | ForTask
     | ForRetry
     | Hosting
@@ -432,5 +447,6 @@ _WAITS: dict[type, Callable[[Program, State, Any], Reason]] = {
     RetryWait: lambda _program, _state, wait: ForRetry(wait.deadline, wait.message),
     Gathering: _several,
     SweepWait: _for_compensation,
+    DataWait: lambda program, state, wait: ForData(waits.data_of(program, state, wait).awaited),
     FailedArming: _not_armed,
 }

@@ -13,6 +13,7 @@ from trioflow.facts import Status
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
     ConditionWait,
+    DataWait,
     FailedArming,
     Incident,
     IncidentState,
@@ -145,6 +146,12 @@ def _wait_indexes(program: Program, state: State) -> Iterator[str]:
         elif isinstance(wait, ConditionWait):
             node = program.nodes[wait.node or state.tracks[wait.track].node]
             for name in node.behaviour.condition(wait.label).names:
+                conditions.setdefault(name, []).append(wait.id)
+        elif isinstance(wait, DataWait):
+            activity = program.nodes[state.tracks[wait.track].node].activity
+            assert activity is not None
+            assert activity.data is not None
+            for name in activity.data.awaited:
                 conditions.setdefault(name, []).append(wait.id)
     if {name: list(waiting) for name, waiting in state.signals.items()} != signals:
         yield f"signals are waited for by {signals}, and the index has {state.signals}"

@@ -15,6 +15,7 @@ from trioflow.model import FlowNode, Graph
 from trioflow.values import Value, ValueCodec
 
 if TYPE_CHECKING:
+    from trioflow.machine.associations import DataPlan
     from trioflow.machine.behaviours.base import Behaviour
     from trioflow.machine.state import Scope, Track
     from trioflow.machine.turn import Turn
@@ -89,6 +90,11 @@ NO_CATCHERS: Mapping[str, Catchers] = {}
 class Frame(Protocol):
     """How an activity runs that has data of its own, or instances: each in an *instance* scope of its own."""
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names that stay in the instance when its work returns them."""
+        ...
+
     def begin(self, turn: Turn, host: Track, node: NodeProgram) -> None:
         """The activity starts: open its first instances."""
         ...
@@ -130,9 +136,15 @@ class ActivityProgram:
     catchers: Mapping[str, Catchers] = NO_CATCHERS
     start_quantity: int = 1
     frame: Frame | None = None
+    data: DataPlan | None = None
     undo: Undo | None = None
     cancelled: str | None = None
     """Of a transaction: its cancel boundary event."""
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether its completion needs the scope of its work: for the ledger, or for its outputs."""
+        return self.undo is not None or self.data is not None
 
 
 @define(eq=False, kw_only=True)
@@ -161,6 +173,11 @@ class NodeProgram:
     """Of a link catch event: its throw events, from which a token comes here as if along a flow."""
     attached_to: str | None = None
     """Of a boundary event other than compensation: its host; a token there can come here, but need not."""
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether its work sees only what its data inputs were given."""
+        return self.activity is not None and self.activity.data is not None and bool(self.activity.data.inputs)
 
     @property
     def label(self) -> str:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import frozen
 
-from trioflow.errors import ExpressionError
+from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.machine import activities, ledger
+from trioflow.machine.associations import Association, carried
 from trioflow.machine.data import ScopeView
 from trioflow.machine.state import IncidentKind, Opening, Resume, Scope, ScopeKind, Track, TrackState
 
@@ -50,7 +51,9 @@ def _open_loop(turn: Turn, host: Track, node: NodeProgram, values: Mapping[str, 
 def _open_instance(turn: Turn, host: Track, node: NodeProgram, loop: Scope, values: Mapping[str, Value]) -> None:
     loop.index += 1
     turn.state.scopes.touch(loop)
-    activities.open_instance(turn, host, node, {COUNTER: loop.index, **values}, parent=loop.id, index=loop.index)
+    assert node.activity is not None
+    own = {} if node.activity.data is None else dict.fromkeys(node.activity.data.own)
+    activities.open_instance(turn, host, node, {**own, COUNTER: loop.index, **values}, parent=loop.id, index=loop.index)
 
 
 def _end_instance(turn: Turn, host: Track, body: Track, scope: Scope) -> None:
@@ -74,6 +77,11 @@ class StandardLoop:
     test_before: bool
     maximum: int | None
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """It keeps nothing."""
+        return ()
+
     def begin(self, turn: Turn, host: Track, node: NodeProgram) -> None:
         """Open the first round, or go on where a test failed."""
         loop = loop_of(host) or _open_loop(turn, host, node, {COUNTER: 0})
@@ -87,7 +95,7 @@ class StandardLoop:
         assert scope.host is not None
         loop, host = turn.state.scopes[scope.parent], turn.state.tracks[scope.host]
         if outputs:
-            turn.write_in(scope.id, node.id, outputs)
+            turn.write_in(host.scope, node.id, outputs)
         turn.fact("instance-completed", body, index=scope.index)
         ledger.instance_completed(turn, body, node, scope, loop.id)
         _end_instance(turn, host, body, scope)
@@ -142,25 +150,33 @@ class BehaviourEvent:
 class MultiInstance:
     """An instance for each item of a collection, or as many as the cardinality says; one by one or in parallel.
 
-    ``collection``, ``item``, ``output_collection``, ``output_item`` are names of variables.
+    ``collection``, ``item``, ``output_collection``, ``output_item`` are names of variables.  Where the collections are
+    data inputs and outputs of the activity, ``collection_from`` and ``output_to`` move them, once.
     """
 
     sequential: bool
     cardinality: Evaluable | None = None
     collection: str | None = None
+    collection_from: tuple[Association, ...] = ()
     item: str | None = None
     output_collection: str | None = None
+    output_to: tuple[Association, ...] = ()
     output_item: str | None = None
     until: Evaluable | None = None
     max_concurrent: Evaluable | None = None
     events: tuple[BehaviourEvent, ...] = ()
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The output item: it goes into its slot, not around the activity."""
+        return () if self.output_item is None else (self.output_item,)
 
     def begin(self, turn: Turn, host: Track, node: NodeProgram) -> None:
         """Count the instances, once, and open as many as may run at a time."""
         try:
             items, count = self._items(turn, host, node)
             together = min(count, self._limit(turn, host))
-        except ExpressionError as error:
+        except (ExpressionError, UnstorableValue) as error:
             turn.incident(host, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
             return
         loop = _open_loop(turn, host, node, {INSTANCES: count, ACTIVE: 0, COMPLETED: 0, TERMINATED: 0})
@@ -190,7 +206,7 @@ class MultiInstance:
         assert scope.host is not None
         loop, host = turn.state.scopes[scope.parent], turn.state.tracks[scope.host]
         if outputs:
-            turn.write_in(scope.id, node.id, outputs)
+            turn.write_in(host.scope, node.id, outputs)
         _count(turn, loop, ACTIVE, -1)
         _count(turn, loop, COMPLETED, 1)
         try:
@@ -246,11 +262,15 @@ class MultiInstance:
             opened, count = loop.index, _number(loop, INSTANCES)
             slots = [loop.items.get(index) if index <= opened else None for index in range(1, count + 1)]
             values[self.output_collection] = slots
+            if self.output_to:
+                values = carried(turn, self.output_to, values, ScopeView(turn.state, host.scope))
         activities.finish(turn, host, node, values)
 
     def _items(self, turn: Turn, host: Track, node: NodeProgram) -> tuple[list[Value] | None, int]:
         if self.collection is not None:
-            view = ScopeView(turn.state, host.scope)
+            view: Mapping[str, Value] = ScopeView(turn.state, host.scope)
+            if self.collection_from:
+                view = carried(turn, self.collection_from, view, {})
             if self.collection not in view:
                 raise ExpressionError(f"{node.label} repeats over the variable {self.collection!r}, which is not there")
             items = view[self.collection]

@@ -23,6 +23,7 @@ from trioflow.values import Value
 __all__ = [
     "Arrival",
     "ConditionWait",
+    "DataWait",
     "Entry",
     "FailedArming",
     "Gate",
@@ -348,9 +349,20 @@ class SweepWait:
     label: str = ""
 
 
+@define(eq=False)
+class DataWait:
+    """An activity waits until one of its input sets is available (13.3.2)."""
+
+    id: int
+    track: int
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
 Trigger = TimerWait | MessageWait | SignalWait | ConditionWait
 """What an event of the model waits for."""
-Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait
+Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait | DataWait
 
 
 @define(eq=False)
@@ -380,8 +392,8 @@ class LedgerEntry:
 
     ``ledger`` is the id of that scope, ``inner`` the id of the scope that closed with it: the entries there are nested
     in this one.  ``data``: the activity's own data, as it completed.  ``partial``: it did not complete, only its
-    contents are undone.  ``activation`` and ``origin`` say which work was set off by which.  ``sweep``: who undoes it, as number
-    ``rank`` of its queue.
+    contents are undone.  ``activation`` and ``origin`` say which work was set off by which.  ``sweep``: who undoes it,
+    as number ``rank`` of its queue.
     """
 
     id: int
@@ -425,6 +437,7 @@ class IncidentKind(enum.StrEnum):
     RETRIES_EXHAUSTED = "retries-exhausted"
     UNCAUGHT_ERROR = "uncaught-error"
     ARMING = "arming"
+    MISSING_OUTPUT = "missing-output"
     EXPRESSION = "expression"
     SCRIPT = "script"
     NO_OUTGOING_FLOW = "no-outgoing-flow"
@@ -598,10 +611,10 @@ class State:
     """Derived: scopes whose joins must be looked at when the agenda is empty."""
     signals: dict[str, dict[int, SignalWait]] = field(factory=dict)
     """Derived: signal name to what waits for it, in the order of arming."""
-    conditions: dict[str, dict[int, ConditionWait]] = field(factory=dict)
-    """Derived: variable name to the conditions that read it, in the order of arming."""
+    conditions: dict[str, dict[int, ConditionWait | DataWait]] = field(factory=dict)
+    """Derived: variable name to the conditions and waiting activities that read it, in the order of arming."""
     changed: dict[str, None] = field(factory=dict)
-    """Names that conditions read and that were written since the conditions were last looked at."""
+    """Names that they read and that were written since the conditions were last looked at."""
 
     @property
     def is_pending(self) -> bool:

@@ -8,12 +8,14 @@ for their catcher in the program (``machine.throws``).
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attrs import frozen
 
 from trioflow.errors import ExpressionError, UnstorableValue
+from trioflow.machine.associations import Association, carried
 from trioflow.machine.data import ScopeView
 from trioflow.machine.state import (
     ConditionWait,
@@ -184,18 +186,34 @@ class EventPlan:
 
     triggers: tuple[TriggerPlan, ...] = ()
     parallel: bool = False
+    outputs: tuple[Association, ...] = ()
+    """Where what it catches goes; none: it is written by name."""
+    data_outputs: tuple[str, ...] = ()
+    """The names under which associations see what came, one for each definition."""
 
     def trigger(self, label: str) -> TriggerPlan:
         """The definition of that label."""
         return next(each for each in self.triggers if each.label == label)
 
     def values(self, payloads: Mapping[str, Value]) -> dict[str, Value]:
-        """What the payloads that came write by name, in the order of the definitions."""
+        """What the payloads that came are by name, in the order of the definitions."""
         named: dict[str, Value] = {}
-        for trigger in self.triggers:
-            if trigger.label in payloads:
-                named.update(trigger.by_name(payloads[trigger.label]))
+        for number, trigger in enumerate(self.triggers):
+            if trigger.label not in payloads:
+                continue
+            named.update(trigger.by_name(payloads[trigger.label]))
+            if self.outputs and number < len(self.data_outputs):
+                named[self.data_outputs[number]] = payloads[trigger.label]
         return named
+
+    def moved(self, turn: Turn, scope_id: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is written in that scope when the event has caught these values."""
+        if not self.outputs:
+            return values
+        whole = {name: dict(values) for name in self.data_outputs if name not in values}
+        outside = ScopeView(turn.state, scope_id)
+        names = ChainMap(whole, dict(values), cast("dict[str, Any]", outside))
+        return carried(turn, self.outputs, names, outside)
 
 
 # ------------------------------------------------------------------ arming

@@ -32,7 +32,7 @@ from trioflow.machine.state import (
     Wait,
 )
 from trioflow.machine.transition import Effect, Ended, Post, Run, Stop, Transition
-from trioflow.machine.triggers import Place, arm_beside
+from trioflow.machine.triggers import EventPlan, Place, arm_beside
 from trioflow.values import Value
 
 __all__ = ["ConditionFailed", "Turn"]
@@ -361,6 +361,17 @@ class Turn:
             write(self.state, scope_id, name, value)
         self.facts.append(("data-written", node_id, 0, {"names": tuple(values)}))
 
+    def bind(self, track: Track, plan: EventPlan, values: Mapping[str, Any]) -> bool:
+        """Write what an event caught, as its associations say; False: it cannot be, and the token is at an incident."""
+        if not values and not plan.outputs:
+            return True
+        try:
+            moved = plan.moved(self, track.scope, values)
+        except (ExpressionError, UnstorableValue) as error:
+            self.incident(track, IncidentKind.EXPRESSION, Resume.ENTER, str(error))
+            return False
+        return self.write_outputs(track, moved, resume=Resume.ENTER)
+
     def write_outputs(self, track: Track, outputs: Mapping[str, Any], *, resume: Resume = Resume.RUN) -> bool:
         """Write what a node brought, all or none; False: a value cannot be stored, and the token is at an incident.
 
@@ -455,8 +466,8 @@ class Turn:
         if scope.kind is ScopeKind.INSTANCE:
             activities.instance_ended(self, host, node, scope)
             return
-        if terminated or node.activity is None or node.activity.undo is None:
-            self.discard_scope(scope)  # else it is noted in the ledger first
+        if terminated or node.activity is None or not node.activity.looks_back:
+            self.discard_scope(scope)
         node.behaviour.scope_completed(self, host, node)
 
     def discard_scope(self, scope: Scope) -> None:

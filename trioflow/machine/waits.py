@@ -7,14 +7,18 @@ its event-based gateway, the definitions of a multiple event.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
-from trioflow.machine.state import ConditionWait, FailedArming, Scope, SignalWait, State, Track, Wait
+from trioflow.machine.state import ConditionWait, DataWait, FailedArming, Scope, SignalWait, State, Track, Wait
 
 if TYPE_CHECKING:
+    from trioflow.machine.associations import DataPlan
     from trioflow.machine.program import Evaluable, NodeProgram, Program
 
-__all__ = ["attach", "condition_of", "detach", "node_of", "owner", "reads"]
+__all__ = ["attach", "condition_of", "data_of", "detach", "node_of", "owner", "reads"]
+
+W = TypeVar("W")
 
 
 def owner(state: State, wait: Wait) -> Track | Scope:
@@ -37,6 +41,21 @@ def condition_of(program: Program, state: State, wait: ConditionWait) -> Evaluab
     return node_of(program, state, wait).behaviour.condition(wait.label)
 
 
+def data_of(program: Program, state: State, wait: DataWait) -> DataPlan:
+    """What the activity that waits for its data needs."""
+    activity = node_of(program, state, wait).activity
+    assert activity is not None
+    assert activity.data is not None
+    return activity.data
+
+
+def _names(program: Program, state: State, wait: ConditionWait | DataWait) -> Iterable[str]:
+    """The variables that it looks at."""
+    if isinstance(wait, DataWait):
+        return data_of(program, state, wait).awaited
+    return condition_of(program, state, wait).names
+
+
 def attach(program: Program, state: State, wait: Wait) -> None:
     """Enter a wait into the derived indexes."""
     place = owner(state, wait)
@@ -46,8 +65,8 @@ def attach(program: Program, state: State, wait: Wait) -> None:
         place.armed[wait.id] = wait
     if isinstance(wait, SignalWait):
         state.signals.setdefault(wait.name, {})[wait.id] = wait
-    elif isinstance(wait, ConditionWait):
-        for name in sorted(condition_of(program, state, wait).names):
+    elif isinstance(wait, ConditionWait | DataWait):
+        for name in sorted(_names(program, state, wait)):
             state.conditions.setdefault(name, {})[wait.id] = wait
 
 
@@ -60,14 +79,14 @@ def detach(program: Program, state: State, wait: Wait) -> None:
         del place.armed[wait.id]
     if isinstance(wait, SignalWait):
         _leave(state.signals, wait.name, wait.id)
-    elif isinstance(wait, ConditionWait):
-        for name in condition_of(program, state, wait).names:
+    elif isinstance(wait, ConditionWait | DataWait):
+        for name in _names(program, state, wait):
             _leave(state.conditions, name, wait.id)
     elif isinstance(wait, FailedArming) and wait.incident is not None:
         state.incidents.drop(wait.incident.id)
 
 
-def _leave(index: dict[str, dict[int, SignalWait]] | dict[str, dict[int, ConditionWait]], key: str, wait: int) -> None:
+def _leave(index: dict[str, dict[int, W]], key: str, wait: int) -> None:
     waiting = index[key]
     del waiting[wait]
     if not waiting:

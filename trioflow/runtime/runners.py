@@ -127,7 +127,7 @@ class Runner:
                 f"{node.label} calls the handler {behaviour.handler!r}, which this engine does not have; "
                 f"open the engine with it, then retry"
             )
-        work = Work(self._host.state, track, shell.codec)
+        work = Work(self._host.state, track, shell.codec, own_data=self._host.program.nodes[track.node].has_inputs)
         if handler.inputs is not None:
             work.settle(shell.codec.structure(dict(work.data), handler.inputs))
         if handler.is_async and handler.limiter is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from trioflow.machine.state import Scope, ScopeKind, State, Track
@@ -47,7 +48,7 @@ class Work:
 
     __slots__ = ("_entry", "_inputs", "_key", "_state", "attempt", "data", "node_id")
 
-    def __init__(self, state: State, track: Track, codec: ValueCodec) -> None:
+    def __init__(self, state: State, track: Track, codec: ValueCodec, *, own_data: bool = False) -> None:
         own = state.scopes[track.scope]
         scopes = (own,) if own.parent is None else tuple(state.scope_chain(track.scope))
         self._state = state
@@ -57,8 +58,8 @@ class Work:
         self._key: str | None = None if len(scopes) == 1 else self._key_inside(track, scopes)
         self.attempt = track.attempt
         self.node_id = track.node
-        self.data: Mapping[str, Value] = Inputs(scopes, codec)
-        """A read-only view of the variables that the step can see."""
+        self.data: Mapping[str, Value] = Inputs(_own(scopes) if own_data else scopes, codec)
+        """A read-only view of what the step can see: all variables, or where it has data inputs, those and its own."""
 
     @property
     def inputs(self) -> Any:
@@ -109,3 +110,8 @@ class Work:
 
     def __repr__(self) -> str:
         return f"<Work {self.idempotency_key} attempt {self.attempt}>"
+
+
+def _own(scopes: tuple[Scope, ...]) -> tuple[Scope, ...]:
+    """The scopes of the activity itself: its instance, and the loop around that."""
+    return tuple(takewhile(lambda scope: scope.kind is not ScopeKind.BODY, scopes))

@@ -44,7 +44,7 @@ class Catch(Behaviour):
         if track.node != node.id:
             turn.place(track, node.id, next(flow.id for flow in node.incoming if flow.source == track.node))
         turn.fact("event-caught", track)
-        if not values or turn.write_outputs(track, values, resume=Resume.ENTER):
+        if turn.bind(track, self.plan, values):
             turn.leave(track, node)
 
     def failed_to_look(self, turn: Turn, node: NodeProgram, wait: ConditionWait, error: ExpressionError) -> None:
@@ -118,7 +118,7 @@ class Boundary(Behaviour):
         undone = [] if left is None else sweeps.partial(turn, left)
         if self.interrupting:
             turn.kill(owner)
-        if values and not turn.write_outputs(track, values, resume=Resume.ENTER):
+        if not turn.bind(track, self.plan, values):
             return
         if not sweeps.start(turn, track, scope, undone):
             turn.state.agenda.append(track)
@@ -178,7 +178,8 @@ class HandlerStart(Behaviour):
         turn.fact("activity-started", handler)
         turn.rest(handler, TrackState.HOSTING)
         body = turn.open_scope(turn.program.scopes[node.container], handler)
-        turn.declare(body, values)
+        if not self.plan.outputs:
+            turn.declare(body, values)
         undone = [] if left is None else sweeps.partial(turn, left)
         if self.interrupting:
             owner.interrupted = True
@@ -188,6 +189,8 @@ class HandlerStart(Behaviour):
         if body.interrupted:
             return
         track = turn.new_track(body, node.id)
+        if self.plan.outputs and not turn.bind(track, self.plan, values):
+            return
         if not sweeps.start(turn, track, owner, undone):
             turn.state.agenda.append(track)
 

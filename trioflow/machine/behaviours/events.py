@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.behaviours.catching import Boundary, Catch, HandlerStart, Start
+from trioflow.machine.behaviours.data_flow import payload_plan, received
 from trioflow.machine.behaviours.tasks import Pass
 from trioflow.machine.behaviours.throwing import (
     Action,
@@ -60,6 +61,7 @@ from trioflow.model import (
 )
 
 if TYPE_CHECKING:
+    from trioflow.machine.associations import PayloadPlan
     from trioflow.machine.compiler import Compilation
 
 __all__ = ["COMPILERS", "action_of", "catchers_of", "event_plan"]
@@ -84,7 +86,8 @@ def event_plan(compilation: Compilation, event: CatchEvent) -> EventPlan:
             "it is parallel multiple, but has a definition that interrupts by itself.",
             "Catch errors, escalations, cancel and compensation each with an event of its own.",
         )
-    return EventPlan(triggers=tuple(triggers), parallel=parallel)
+    outputs, names = received(compilation, event)
+    return EventPlan(triggers=tuple(triggers), parallel=parallel, outputs=outputs, data_outputs=names)
 
 
 def _labelled(definitions: tuple[EventDefinition, ...]) -> Iterator[tuple[str, EventDefinition]]:
@@ -187,28 +190,34 @@ def _code(compilation: Compilation, definition: ErrorEventDefinition | Escalatio
 
 
 def _actions(compilation: Compilation, event: EndEvent | IntermediateThrowEvent) -> tuple[Action, ...]:
-    actions = (action_of(compilation, event, each) for each in compilation.graph.event_definitions(event))
+    definitions = enumerate(compilation.graph.event_definitions(event))
+    actions = (
+        action_of(compilation, event, each, payload_plan(compilation, event, number)) for number, each in definitions
+    )
     return tuple(action for action in actions if action is not None)
 
 
-def action_of(compilation: Compilation, event: FlowNode, definition: EventDefinition) -> Action | None:
+def action_of(
+    compilation: Compilation, event: FlowNode, definition: EventDefinition, payload: PayloadPlan | None = None
+) -> Action | None:
     """What throwing the definition does; None: it was refused."""
     match definition:
         case TerminateEventDefinition():
             return TerminateAction()
         case ErrorEventDefinition():
-            return ErrorAction(_code(compilation, definition), message=_error_name(compilation, definition))
+            code = _code(compilation, definition)
+            return ErrorAction(code, payload=payload, message=_error_name(compilation, definition))
         case EscalationEventDefinition():
-            return EscalationAction(_code(compilation, definition))
+            return EscalationAction(_code(compilation, definition), payload=payload)
         case CompensateEventDefinition():
             return CompensateAction(definition.activity_ref, definition.wait_for_completion)
         case CancelEventDefinition():
             return _cancel(compilation, event)
         case SignalEventDefinition():
-            return SignalAction(_signal_name(compilation, event, definition))
+            return SignalAction(_signal_name(compilation, event, definition), payload=payload)
         case MessageEventDefinition():
             name = _message_name(compilation, event, definition)
-            return MessageAction(name, compilation.own_expression(definition, "correlationKey"))
+            return MessageAction(name, compilation.own_expression(definition, "correlationKey"), payload)
         case _:
             what = f"an event that throws {definition.kind}"
             compilation.refuse(event, what, "Model it with the events that are executed")

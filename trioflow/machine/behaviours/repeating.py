@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trioflow.machine.activities import Single
+from trioflow.machine.behaviours.data_flow import inputs_to, outputs_from
 from trioflow.machine.behaviours.events import action_of
-from trioflow.machine.program import Frame
 from trioflow.machine.repetition import BehaviourEvent, MultiInstance, StandardLoop
 from trioflow.model import (
     Activity,
-    DataInput,
-    DataObject,
-    DataObjectReference,
-    DataOutput,
     EventDefinition,
     MultiInstanceLoopCharacteristics,
     StandardLoopCharacteristics,
-    SubProcess,
-    elements_of,
 )
 
 if TYPE_CHECKING:
+    from trioflow.machine.associations import DataPlan
     from trioflow.machine.compiler import Compilation
+    from trioflow.machine.program import Frame
 
 __all__ = ["frame_of"]
 
 
-def frame_of(compilation: Compilation, activity: Activity) -> Frame | None:
+def frame_of(compilation: Compilation, activity: Activity, data: DataPlan | None) -> Frame | None:
     """The frame in which the activity runs; None: its work is done on the token that arrived."""
     loop = activity.loop_characteristics
     if isinstance(loop, StandardLoopCharacteristics):
@@ -39,7 +36,7 @@ def frame_of(compilation: Compilation, activity: Activity) -> Frame | None:
         )
     if isinstance(loop, MultiInstanceLoopCharacteristics):
         return _multi_instance(compilation, activity, loop)
-    return None
+    return None if data is None else Single()
 
 
 def _multi_instance(
@@ -50,9 +47,11 @@ def _multi_instance(
     return MultiInstance(
         sequential=loop.is_sequential,
         cardinality=None if cardinality is None else compilation.expression(activity, cardinality),
-        collection=_name_of(compilation, activity, loop.loop_data_input_ref),
+        collection=_name_of(compilation, loop.loop_data_input_ref),
+        collection_from=inputs_to(compilation, activity, loop.loop_data_input_ref),
         item=None if item is None else item.name or item.id or None,
-        output_collection=_name_of(compilation, activity, loop.loop_data_output_ref),
+        output_collection=_name_of(compilation, loop.loop_data_output_ref),
+        output_to=outputs_from(compilation, activity, loop.loop_data_output_ref),
         output_item=None if output is None else output.name or output.id or None,
         until=None if until is None else compilation.expression(activity, until),
         max_concurrent=compilation.own_number(loop, "maxConcurrent"),
@@ -60,30 +59,9 @@ def _multi_instance(
     )
 
 
-def _name_of(compilation: Compilation, activity: Activity, ref: str | None) -> str | None:
-    """The name of the variable that a data element is: a data object, a property, an input or output of the activity.
-
-    A reference that is the id of none of these is a name already (*choice*: most editors write one).
-    """
-    if not ref:
-        return None
-    specification = activity.io_specification
-    if specification is not None:
-        inside: list[DataInput | DataOutput] = [*specification.data_inputs, *specification.data_outputs]
-        for own in inside:
-            if own.id == ref:
-                return own.name or own.id
-    process = compilation.graph.process
-    sub_processes = [node for node in compilation.graph.nodes.values() if isinstance(node, SubProcess)]
-    for declared in (*process.properties, *(each for inner in sub_processes for each in inner.properties)):
-        if declared.id == ref:
-            return declared.name or declared.id
-    found = next((element for element, _ in elements_of(process) if element.id == ref), None)
-    if isinstance(found, DataObject):
-        return found.name or found.id
-    if isinstance(found, DataObjectReference) and found.data_object_ref:
-        return _name_of(compilation, activity, found.data_object_ref)
-    return ref
+def _name_of(compilation: Compilation, ref: str | None) -> str | None:
+    """The name of the data element with that id; an id of none is a name already (*choice*: most editors write one)."""
+    return compilation.data_names.get(ref, ref) if ref else None
 
 
 def _events(

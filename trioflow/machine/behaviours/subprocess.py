@@ -9,7 +9,7 @@ from attrs import frozen
 from trioflow.machine import activities
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.behaviours.catching import EventSubProcess
-from trioflow.machine.state import Track, TrackState
+from trioflow.machine.state import ScopeKind, Track, TrackState
 from trioflow.model import FlowNode, StartEvent, SubProcess, Transaction
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ class EmbeddedSubProcess(Behaviour):
         turn.fact("activity-started", track)
         program = turn.program.scopes[node.id]
         turn.rest(track, TrackState.HOSTING)
-        turn.begin(turn.open_scope(program, track), program.starts)
+        scope = turn.open_scope(program, track)
+        around = turn.state.scopes[track.scope]
+        if around.kind is ScopeKind.INSTANCE:  # its properties are filled by its input associations
+            turn.declare(scope, {name: around.data[name] for name in program.declared if name in around.data})
+        turn.begin(scope, program.starts)
 
     def scope_completed(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         turn.complete(track, node)

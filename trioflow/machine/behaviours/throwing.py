@@ -18,6 +18,7 @@ from trioflow.machine.state import IncidentKind, Resume, SweepWait, Track, Track
 from trioflow.machine.transition import MessagePost, SignalPost
 
 if TYPE_CHECKING:
+    from trioflow.machine.associations import PayloadPlan
     from trioflow.machine.program import Evaluable, NodeProgram
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
@@ -113,7 +114,7 @@ class Link(Behaviour):
 class _Plain:
     __slots__ = ()
 
-    def prepare(self, turn: Turn, track: Track) -> Value:  # the port's signature
+    def prepare(self, turn: Turn, track: Track) -> Value:
         """Nothing to evaluate."""
         return None
 
@@ -123,7 +124,7 @@ class TerminateAction(_Plain):
 
     __slots__ = ()
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """No other end behaviour runs, and it is no completion."""
         scope = turn.state.scopes[track.scope]
         if scope.host is None:
@@ -134,13 +135,24 @@ class TerminateAction(_Plain):
 
 
 @frozen
-class ErrorAction(_Plain):
+class _Loaded:
+    """What carries a payload."""
+
+    payload: PayloadPlan | None = field(kw_only=True, default=None)
+
+    def prepare(self, turn: Turn, track: Track) -> Value:
+        """The payload."""
+        return None if self.payload is None else self.payload.evaluate(turn, track.scope)
+
+
+@frozen
+class ErrorAction(_Loaded):
     """An error: critical, it ends what it leaves; caught by nobody, the instance fails with it."""
 
     code: str | None
     message: str = field(kw_only=True, default="")
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """The thrower ends with what the catcher interrupts."""
         turn.fact("error-thrown", track, code=self.code)
         caught = throws.find(turn, track, throws.ERROR, self.code)
@@ -148,23 +160,23 @@ class ErrorAction(_Plain):
             named = f"the error {self.code!r}" if self.code is not None else "an error without a code"
             turn.finish(Status.FAILED, f"{named}, thrown by {node.label}, is caught by nobody")
             return
-        caught.fire(turn, throws.error_values(self.code, self.message, {}), undo=True)
+        caught.fire(turn, throws.error_values(self.code, self.message, _named(prepared)), undo=True)
 
 
 @frozen
-class EscalationAction(_Plain):
+class EscalationAction(_Loaded):
     """An escalation: the thrower goes on, unless an interrupting catcher ends it."""
 
     code: str | None
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """Uncaught it is a fact, no failure."""
         turn.fact("escalation-thrown", track, code=self.code)
         caught = throws.find(turn, track, throws.ESCALATION, self.code)
         if caught is None:
             turn.fact("escalation-uncaught", track, code=self.code)
         else:
-            caught.fire(turn, throws.escalation_values(self.code, {}))
+            caught.fire(turn, throws.escalation_values(self.code, _named(prepared)))
 
 
 @frozen
@@ -174,7 +186,7 @@ class CompensateAction(_Plain):
     activity: str | None
     wait_for_completion: bool
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """The thrower waits until the last handler has ended, unless it must not; nothing to do is no failure."""
         turn.fact("compensation-thrown", track, activity=self.activity)
         scope = sweeps.target(turn, track)
@@ -194,7 +206,7 @@ class CancelAction(_Plain):
 
     __slots__ = ()
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """At any depth inside it; the nearest transaction is the one."""
         turn.fact("transaction-cancelled", track)
         scope = turn.state.scopes[track.scope]
@@ -211,12 +223,12 @@ class CancelAction(_Plain):
 
 
 @frozen
-class SignalAction(_Plain):
+class SignalAction(_Loaded):
     """A signal to all that wait for it: the catchers of this instance here and now, the others by the store."""
 
     name: str
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """In the order of arming."""
         turn.fact("signal-thrown", track, name=self.name)
         turn.posts.append(SignalPost(self.name, prepared))
@@ -231,9 +243,14 @@ class MessageAction:
 
     name: str
     key: Evaluable | None
+    payload: PayloadPlan | None = None
 
     def prepare(self, turn: Turn, track: Track) -> Value:
-        """The key; null is refused, because such a message could reach anybody."""
+        """Key and payload; a key that is null is refused, because such a message could reach anybody."""
+        payload = None if self.payload is None else self.payload.evaluate(turn, track.scope)
+        return [self._key(turn, track), payload]
+
+    def _key(self, turn: Turn, track: Track) -> Value:
         if self.key is None:
             return None
         key = turn.program.codec.canonical(turn.evaluate(track, self.key), "correlation key")
@@ -244,7 +261,16 @@ class MessageAction:
             )
         return key
 
-    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:  # as above
+    def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """It is a row of the commit that holds this step."""
         turn.fact("message-thrown", track, name=self.name)
-        turn.posts.append(MessagePost(self.name, prepared, None, turn.state.new_id()))
+        assert isinstance(prepared, list)
+        key, payload = prepared
+        turn.posts.append(MessagePost(self.name, key, payload, turn.state.new_id()))
+
+
+def _named(payload: Value) -> dict[str, Value]:
+    """The variables of an error or escalation: a record by its names, any other value under ``payload`` (*choice*)."""
+    if isinstance(payload, dict):
+        return payload
+    return {} if payload is None else {"payload": payload}
