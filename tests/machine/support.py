@@ -240,7 +240,7 @@ class Driver:
 
     def _run(self, state: State, event: Event, budget: int) -> Transition:
         whole = apply(self.program, state, event, self.now, budget=budget)
-        assert violations(self.program, state) == []
+        assert not (found := violations(self.program, state)), found
         pending = whole.pending
         while pending:
             part = advance(self.program, state, self.now, budget=budget)

@@ -49,7 +49,6 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
     ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
     ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
-    ("ad-hoc", lambda p: p.start("s").ad_hoc("x"), "An adHocSubProcess", "elements that are executed"),
 ]
 
 

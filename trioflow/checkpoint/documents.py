@@ -32,6 +32,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from trioflow.errors import CorruptRecord
 from trioflow.machine.state import (
+    AdHocWait,
     Arrival,
     ConditionWait,
     DataWait,
@@ -109,6 +110,7 @@ _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
             RetryWait: _Kind("retry"),
             SweepWait: _Kind("sweep"),
             DataWait: _Kind("data"),
+            AdHocWait: _Kind("ad-hoc"),
         },
     ),
     "a": ("arrivals", {Arrival: _Kind()}),

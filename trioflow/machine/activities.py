@@ -106,7 +106,12 @@ def finish(turn: Turn, track: Track, node: NodeProgram, values: Mapping[str, Val
     if values:
         turn.write_in(track.scope, node.id, values)
     turn.fact("activity-completed", track)
-    turn.leave(track, node)
+    _go_on(turn, track, node)
+
+
+def _go_on(turn: Turn, track: Track, node: NodeProgram) -> None:
+    if node.activity is None or not node.activity.in_ad_hoc or turn.inner_completed(track):
+        turn.leave(track, node)
 
 
 def close(turn: Turn, track: Track) -> None:
@@ -121,7 +126,7 @@ def leave(turn: Turn, track: Track, node: NodeProgram) -> None:
     if node.activity is not None and node.activity.frame is not None and is_body(turn, track):
         node.activity.frame.completed(turn, track, node, {})
     else:
-        turn.leave(track, node)
+        _go_on(turn, track, node)
 
 
 def instance_ended(turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> None:

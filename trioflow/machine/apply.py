@@ -14,9 +14,12 @@ from typing import Any
 from trioflow.errors import EngineBug, UnstorableValue
 from trioflow.facts import Status
 from trioflow.machine import incidents, waits
+from trioflow.machine.behaviours import ad_hoc
 from trioflow.machine.events import (
     ActivityCompleted,
     ActivityFailed,
+    AdHocActivated,
+    AdHocCompleted,
     Cancel,
     DropIncident,
     ErrorThrown,
@@ -36,6 +39,7 @@ from trioflow.machine.events import (
 from trioflow.machine.program import Program, ScopeProgram
 from trioflow.machine.state import (
     MAX_REENTRIES,
+    AdHocWait,
     Header,
     Identity,
     IncidentKind,
@@ -305,6 +309,27 @@ def _task_completed(turn: Turn, event: TaskCompleted) -> None:
     node.behaviour.completed(turn, track, node, outputs)
 
 
+def _ad_hoc(turn: Turn, wait_id: int) -> AdHocWait | None:
+    wait = turn.state.waits.get(wait_id)
+    if isinstance(wait, AdHocWait):
+        return wait
+    instance_id = turn.state.identity.instance_id
+    turn.refuse(f"instance {instance_id!r} has no open ad-hoc sub-process {wait_id}: it is complete or was cancelled")
+    return None
+
+
+def _ad_hoc_activated(turn: Turn, event: AdHocActivated) -> None:
+    wait = _ad_hoc(turn, event.wait)
+    if wait is not None:
+        ad_hoc.activate(turn, wait, event.activity)
+
+
+def _ad_hoc_completed(turn: Turn, event: AdHocCompleted) -> None:
+    wait = _ad_hoc(turn, event.wait)
+    if wait is not None:
+        ad_hoc.complete(turn, wait)
+
+
 _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     Start: _start,
     Cancel: _cancel,
@@ -319,6 +344,8 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     TaskUnclaimed: _task_unclaimed,
     TaskAssigned: _task_assigned,
     TaskCompleted: _task_completed,
+    AdHocActivated: _ad_hoc_activated,
+    AdHocCompleted: _ad_hoc_completed,
     RetryIncident: incidents.retry,
     ResolveIncident: incidents.resolve,
     DropIncident: incidents.drop,
@@ -331,6 +358,8 @@ _CALLERS = (
     TaskUnclaimed,
     TaskAssigned,
     TaskCompleted,
+    AdHocActivated,
+    AdHocCompleted,
     RetryIncident,
     ResolveIncident,
     DropIncident,

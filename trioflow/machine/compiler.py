@@ -31,6 +31,7 @@ from trioflow.machine.program import (
 from trioflow.model import (
     TRIOFLOW_NAMESPACE,
     Activity,
+    AdHocSubProcess,
     BaseElement,
     BoundaryEvent,
     CancelEventDefinition,
@@ -249,6 +250,7 @@ class Compilation:
             frame=frame_of(self, activity, data),
             data=data,
             undo=undo_of(self.graph, activity),
+            in_ad_hoc=isinstance(self.graph.container(activity.id), AdHocSubProcess),
             cancelled=next((event.id for event in events if self._cancels(event)), None),
         )
         return None if program == ActivityProgram() else program
@@ -348,6 +350,7 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "multiInstanceLoopCharacteristics": frozenset({"maxConcurrent"}),
     "messageEventDefinition": frozenset({"correlationKey"}),
     "receiveTask": frozenset({"correlationKey"}),
+    "adHocSubProcess": frozenset({"activities", "router"}),
     "sendTask": frozenset({"correlationKey"}),
     "timerEventDefinition": frozenset({"timeZone"}),
 }
@@ -395,6 +398,7 @@ def compile_program(
         flows=flows,
         scopes=scopes,
         handler_names=frozenset(work.handlers),
+        ad_hoc=frozenset(node.id for node in graph.nodes.values() if isinstance(node, AdHocSubProcess)),
         hop_limit=hop_limit,
     )
     return program, findings

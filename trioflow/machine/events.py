@@ -18,6 +18,8 @@ from trioflow.values import Value
 __all__ = [
     "ActivityCompleted",
     "ActivityFailed",
+    "AdHocActivated",
+    "AdHocCompleted",
     "Cancel",
     "DropIncident",
     "ErrorThrown",
@@ -152,6 +154,21 @@ class TaskCompleted:
 
 
 @frozen(kw_only=True)
+class AdHocActivated:
+    """Somebody chooses an enabled activity of an ad-hoc sub-process."""
+
+    wait: int
+    activity: str
+
+
+@frozen(kw_only=True)
+class AdHocCompleted:
+    """Somebody says that an ad-hoc sub-process is done."""
+
+    wait: int
+
+
+@frozen(kw_only=True)
 class RetryIncident:
     """Try again: the same step under the same key; with ``variables``, as a new entry."""
 
@@ -202,6 +219,8 @@ Event = (
     | TaskUnclaimed
     | TaskAssigned
     | TaskCompleted
+    | AdHocActivated
+    | AdHocCompleted
     | RetryIncident
     | ResolveIncident
     | DropIncident

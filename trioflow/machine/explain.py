@@ -12,9 +12,11 @@ from typing import Any, assert_never
 from attrs import frozen
 
 from trioflow.machine import waits
+from trioflow.machine.behaviours.ad_hoc import AdHoc
 from trioflow.machine.joins import missing
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
+    AdHocWait,
     ConditionWait,
     DataWait,
     FailedArming,
@@ -38,6 +40,7 @@ __all__ = [
     "AtIncident",
     "AtJoin",
     "Explanation",
+    "ForChoice",
     "ForCompensation",
     "ForCondition",
     "ForData",
@@ -163,6 +166,20 @@ class ForData:
     def text(self) -> str:
         """The reason as a person reads it."""
         return f"waits for its data ({', '.join(self.names)})"
+
+
+@frozen
+class ForChoice:
+    """It waits for somebody to choose which of the ``enabled`` activities start; ``inside``: tokens in it."""
+
+    choice: int
+    enabled: tuple[str, ...]
+    inside: int
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for somebody to activate {', '.join(self.enabled)} or to complete it ({self.inside} inside)"
 
 
 @frozen
@@ -301,6 +318,7 @@ Reason = (
     | ForSignal
     | ForCondition
     | ForEvents
+    | ForChoice
     | ForCompensation
     | ForData
     | ForTask
@@ -393,6 +411,15 @@ def _for_task(_program: Program, _state: State, wait: TaskWait) -> ForTask:
     return ForTask(task=wait.id, owner=wait.owner, candidate_users=users, candidate_groups=groups)
 
 
+def _for_choice(program: Program, state: State, wait: AdHocWait) -> ForChoice:
+    track = state.tracks[wait.track]
+    behaviour = program.nodes[track.node].behaviour
+    assert isinstance(behaviour, AdHoc)
+    scope = behaviour.scope_of(track)
+    assert scope is not None
+    return ForChoice(wait.id, behaviour.enabled, len(scope.tracks))
+
+
 def _for_compensation(_program: Program, state: State, wait: SweepWait) -> ForCompensation:
     sweep = state.sweeps[wait.sweep]
     return ForCompensation(sweep.running, len(sweep.queue))
@@ -447,6 +474,7 @@ _WAITS: dict[type, Callable[[Program, State, Any], Reason]] = {
     RetryWait: lambda _program, _state, wait: ForRetry(wait.deadline, wait.message),
     Gathering: _several,
     SweepWait: _for_compensation,
+    AdHocWait: _for_choice,
     DataWait: lambda program, state, wait: ForData(waits.data_of(program, state, wait).awaited),
     FailedArming: _not_armed,
 }

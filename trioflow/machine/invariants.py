@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from trioflow.facts import Status
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
+    AdHocWait,
     ConditionWait,
     DataWait,
     FailedArming,
@@ -112,8 +113,9 @@ def _places(state: State) -> Iterator[str]:
 
 
 def _may_host(track: Track) -> bool:
-    """An incident does not close what a token hosts; a carrier of a compensation hosts what runs for it."""
-    return track.state is TrackState.INCIDENT or isinstance(track.wait, SweepWait)
+    """An incident does not close what a token hosts; nor does who waits for a compensation, or for a choice."""
+    by_wait = isinstance(track.wait, SweepWait | AdHocWait | RetryWait)
+    return by_wait or track.state in {TrackState.INCIDENT, TrackState.EXECUTING}
 
 
 def _waits(state: State) -> Iterator[str]:
@@ -268,7 +270,7 @@ def _can_be_failing(track: Track) -> bool:
 def _scopes(program: Program, state: State) -> Iterator[str]:
     hosted: Counter[int] = Counter()
     for scope in state.scopes.values():
-        is_swept = any(sweep.scope == scope.id for sweep in state.sweeps.values())
+        is_swept = scope.node in program.ad_hoc or any(sweep.scope == scope.id for sweep in state.sweeps.values())
         if not scope.tracks and not state.is_terminal and scope.kind is not ScopeKind.LOOP and not is_swept:
             yield f"scope {scope.id} of {scope.node!r} holds no token and is still open"
         if scope.host is None:

@@ -138,6 +138,7 @@ class ActivityProgram:
     frame: Frame | None = None
     data: DataPlan | None = None
     undo: Undo | None = None
+    in_ad_hoc: bool = False
     cancelled: str | None = None
     """Of a transaction: its cancel boundary event."""
 
@@ -217,6 +218,8 @@ class Program:
     flows: dict[str, FlowProgram] = field(factory=dict)
     scopes: dict[str, ScopeProgram] = field(factory=dict)
     handler_names: frozenset[str] = frozenset()
+    ad_hoc: frozenset[str] = frozenset()
+    """The ids of its ad-hoc sub-processes."""
     hop_limit: int = 1_000_000
     presumed_abort: bool = True
     """Whether an error that leaves a sub-process has what that did undone first (clause 10.7)."""

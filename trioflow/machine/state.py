@@ -21,6 +21,7 @@ from trioflow.facts import Status
 from trioflow.values import Value
 
 __all__ = [
+    "AdHocWait",
     "Arrival",
     "ConditionWait",
     "DataWait",
@@ -135,6 +136,9 @@ class Scope:
     ``host`` is the track that waits for it; the root scope has none.  ``index`` counts the instances of a loop or
     multi-instance from 1.  ``interrupted``: an interrupting event sub-process has taken it over.  ``undoes``: the
     ledger entry that it is open again for, or holds the handler of; ``inner``: whose ledger it goes on with then.
+
+    Of an ad-hoc sub-process, ``queue``: the activities that follow one another, ``is_asked_again``: its router is to
+    choose once more when it has chosen.
     """
 
     id: int
@@ -146,6 +150,8 @@ class Scope:
     interrupted: bool = False
     undoes: int = 0
     inner: int = 0
+    queue: tuple[str, ...] = ()
+    is_asked_again: bool = False
 
     data: dict[str, Value] = field(factory=dict)
     """Own variables; written under their own keys (``State.touched_data``)."""
@@ -360,9 +366,20 @@ class DataWait:
     label: str = ""
 
 
+@define(eq=False)
+class AdHocWait:
+    """People and programs choose which activities of an ad-hoc sub-process start."""
+
+    id: int
+    track: int
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
 Trigger = TimerWait | MessageWait | SignalWait | ConditionWait
 """What an event of the model waits for."""
-Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait | DataWait
+Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait | DataWait | AdHocWait
 
 
 @define(eq=False)

@@ -147,6 +147,8 @@ class Turn:
     def rest(self, track: Track, state: TrackState) -> None:
         """The token stands still at its node, in that state."""
         track.state = state
+        if state is TrackState.HOSTING:
+            track.failing = None
         self.state.tracks.touch(track)
         occupied = self.state.scopes[track.scope].occupied
         occupied[track.node] = occupied.get(track.node, 0) + 1
@@ -225,10 +227,32 @@ class Turn:
             self.drop_hosted(track)
         self.forget(track)
         scope = self.state.scopes[track.scope]
-        if not scope.tracks:
-            self.close_scope(scope, last=track)
-        elif len(scope.tracks) == scope.handlers:
+        if len(scope.tracks) > scope.handlers:
+            if scope.node in self.program.ad_hoc:
+                self._choose_more(scope)
+        elif scope.node in self.program.ad_hoc and not self._choose_more(scope):
+            return
+        elif scope.tracks:
             self.withdraw_all(scope)
+        else:
+            self.close_scope(scope, last=track)
+
+    def _choose_more(self, scope: Scope) -> bool:
+        """A token of an ad-hoc sub-process has ended; whether it is complete when no other is left."""
+        if scope.kind is not ScopeKind.BODY or scope.host is None or scope.undoes:
+            return True
+        host = self.state.tracks[scope.host]
+        node = self.program.nodes[host.node]
+        return node.behaviour.token_ended(self, host, node, scope)
+
+    def inner_completed(self, track: Track) -> bool:
+        """An activity of an ad-hoc sub-process has completed; False: that is over with it, or at an incident."""
+        scope = self.state.scopes[track.scope]
+        if scope.host is None or scope.undoes:
+            return True
+        host = self.state.tracks[scope.host]
+        node = self.program.nodes[host.node]
+        return node.behaviour.inner_completed(self, host, node, scope, track)
 
     def forget(self, track: Track) -> None:
         """Take the track out of the state, with what it waits for; its scope is not asked whether it completes."""
@@ -502,9 +526,9 @@ class Turn:
         """Cancel one token, with the scopes it hosts and what it runs; it overtakes an incident."""
         if track.state is TrackState.EXECUTING:
             self.effects.append(Stop(track.id))
-        elif track.hosted:
+        if track.hosted:
             self.drop_hosted(track)
-        elif track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
+        if track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
             joins.withdraw(self, track)  # one token alone; of a scope that is emptied the joins were cleared before
         if isinstance(track.wait, SweepWait):
             sweeps.abandon(self, track)

@@ -119,7 +119,7 @@ class Runner:
         behaviour = node.behaviour
         if isinstance(behaviour, ScriptBehaviour):
             return await self._script(behaviour, track)
-        assert isinstance(behaviour, HandlerTask)
+        assert behaviour.handler is not None
         shell = self._host.shell
         handler = shell.handlers.get(behaviour.handler)
         if handler is None:
@@ -158,7 +158,7 @@ class Runner:
             return await trio.to_thread.run_sync(handler.function, work, limiter=shell.threads, abandon_on_cancel=True)
 
     def _failed(self, run: Run, node: NodeProgram, error: Exception, attempt: int) -> ActivityFailed:
-        handler = self._host.shell.handlers.get(getattr(node.behaviour, "handler", ""))
+        handler = self._host.shell.handlers.get(node.behaviour.handler or "")
         retry = (handler.retry if handler is not None else None) or self._host.shell.retry
         failure = _failure(IncidentKind.HANDLER_FAILURE, error, where=node.label)
         return ActivityFailed(track=run.track, step=run.step, failure=failure, retry_in=retry.after(attempt))

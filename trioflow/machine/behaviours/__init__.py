@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trioflow.machine.behaviours import event_gateway, events, gateways, messaging, subprocess, tasks
+from trioflow.machine.behaviours import ad_hoc, event_gateway, events, gateways, messaging, subprocess, tasks
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 
 __all__ = ["COMPILERS", "Behaviour"]
@@ -14,4 +14,5 @@ COMPILERS: Compilers = {
     **event_gateway.COMPILERS,
     **events.COMPILERS,
     **subprocess.COMPILERS,
+    **ad_hoc.COMPILERS,
 }

@@ -36,6 +36,8 @@ class Behaviour:
     handles = False
     """Whether its tokens are handlers of their scope: they do not keep it from completing (event sub-processes)."""
     is_transaction = False
+    handler: str | None = None
+    """The handler that its step calls, where it calls one."""
     plan = NOTHING_TO_WAIT_FOR
     """What the event waits for, where it catches something."""
 
@@ -101,6 +103,14 @@ class Behaviour:
             turn.complete(track, node)
         else:
             turn.leave(track, node)
+
+    def token_ended(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> bool:
+        """Of an ad-hoc sub-process: a token inside has ended; whether it is complete if that was the last."""
+        raise _impossible("choose activities", host)
+
+    def inner_completed(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope, done: Track) -> bool:
+        """Of an ad-hoc sub-process: an activity inside has completed; False: its token is not to go on."""
+        raise _impossible("choose activities", host)
 
     def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
         """The compensation that the token waited for has ended; ``label`` is what the wait was given."""

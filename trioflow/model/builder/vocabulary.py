@@ -226,15 +226,22 @@ class Vocabulary(ABC):
         ordering: str = "Parallel",
         until: str | Expression | None = None,
         cancel_remaining: bool = True,
+        activities: str | None = None,
+        router: str | None = None,
         **options: Unpack[ActivityOptions],
     ) -> SubProcessPath:
-        """An ad-hoc sub-process, complete when ``until`` holds; ``ordering`` is ``Parallel`` or ``Sequential``."""
+        """An ad-hoc sub-process, complete when ``until`` holds; ``ordering`` is ``Parallel`` or ``Sequential``.
+
+        ``activities`` is an expression that lists which of its activities start; ``router`` the handler that chooses.
+        """
         own = {
             "ordering": ordering,
             "completion_condition": expression(until),
             "cancel_remaining_instances": cancel_remaining,
         }
-        return self.place_subprocess(AdHocSubProcess, activity_fields(node_id, options) | own, options)
+        fields = activity_fields(node_id, options) | own
+        fields = _extended(fields, own_extensions(activities=activities, router=router))
+        return self.place_subprocess(AdHocSubProcess, fields, options)
 
     # -------------------------------------------------------------- gateways
 
