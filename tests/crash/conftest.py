@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from tests.runtime.support import living_tasks
 from trioflow.testing import VirtualClock
 
 FOLDER = Path(__file__).parent
-TRIED = pytest.StashKey[int]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,21 +31,10 @@ def _in_virtual_time(function: Callable[[], Awaitable[Any]], **options: Any) -> 
     return trio.run(function, **{**options, "clock": options.get("clock") or MockClock(autojump_threshold=0)})
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many crash points there were: a scenario that lost its commits would pass in silence."""
-    if TRIED in config.stash:
-        terminalreporter.write_line(f"crash points tried: {config.stash[TRIED]}")
-
-
 @pytest.fixture
-def tried(request: pytest.FixtureRequest) -> Callable[[int], None]:
+def tried(counted: Callable[[str, int], None]) -> Callable[[int], None]:
     """Adds to the number of crash points that the summary tells."""
-    stash = request.config.stash
-
-    def add(number: int) -> None:
-        stash[TRIED] = stash.get(TRIED, 0) + number
-
-    return add
+    return partial(counted, "crash points tried")
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,8 @@ from trioflow.machine.apply import advance, apply, new_state
 from trioflow.machine.events import (
     ActivityCompleted,
     ActivityFailed,
+    AdHocActivated,
+    AdHocCompleted,
     Cancel,
     DropIncident,
     ErrorThrown,
@@ -130,6 +132,8 @@ EVENTS: tuple[Event, ...] = (
     TaskUnclaimed(wait=3),
     TaskAssigned(wait=3, assignee="ann"),
     TaskCompleted(wait=3),
+    AdHocActivated(wait=3, activity="a"),
+    AdHocCompleted(wait=3),
     RetryIncident(incident=3),
     ResolveIncident(incident=3),
     DropIncident(incident=3),

@@ -257,9 +257,7 @@ def _unknown(memory: MemoryStore, instance_id: str) -> None:
     row.new = attrs.evolve(row.new, version=99)
 
 
-@pytest.mark.parametrize(
-    "harm, kind", [(_corrupt, "failed"), (_drift, "drifted"), (_unknown, "unknown definition")], ids=str
-)
+@pytest.mark.parametrize("harm, kind", [(_corrupt, "failed"), (_drift, "drifted"), (_unknown, "unknown definition")])
 async def test_one_bad_record(
     memory: MemoryStore, clock: VirtualClock, harm: Callable[[MemoryStore, str], None], kind: str
 ) -> None:
