@@ -52,13 +52,13 @@ from trioflow.machine.state import (
     Track,
     TrackState,
 )
-from trioflow.machine.transition import Transition
+from trioflow.machine.transition import MessagePost, SignalPost, Transition
 from trioflow.model.builder import ProcessBuilder
 from trioflow.model.findings import Finding
 from trioflow.model.graph import Graph
 from trioflow.values import ValueCodec
 
-__all__ = ["NOON", "Driver", "Store", "compiled", "differences", "failure", "findings", "identity", "seen"]
+__all__ = ["NOON", "Driver", "Store", "compiled", "differences", "failure", "findings", "identity", "seen", "thrown"]
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 """When every instance of these tests is created."""
@@ -134,6 +134,11 @@ def seen(transition: Transition) -> tuple[Any, ...]:
         transition.refusal,
         transition.pending,
     )
+
+
+def thrown(transition: Transition) -> list[SignalPost | MessagePost]:
+    """Return the messages and signals that leave with a transition."""
+    return [post for post in transition.posts if isinstance(post, SignalPost | MessagePost)]
 
 
 def _stored(entity: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine.support import Driver, compiled, failure, findings
+from tests.machine.support import Driver, compiled, failure, findings, thrown
 from trioflow.facts import Status
 from trioflow.machine.data import visible
 from trioflow.machine.events import ActivityFailed
@@ -489,5 +489,5 @@ def test_an_event_that_throws_more_than_compensation_goes_on_with_the_rest() -> 
     transition = run.complete("a")
     assert transition.posts == []
     transition = run.complete("undo-a")
-    assert [post.name for post in transition.posts] == ["m"]
+    assert [post.name for post in thrown(transition)] == ["m"]
     assert run.status is Status.COMPLETED

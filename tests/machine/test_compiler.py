@@ -48,7 +48,6 @@ NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
     ("inclusive", lambda p: p.start("s").inclusive("x"), "An inclusiveGateway", "elements that are executed"),
     ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
     ("rule", lambda p: p.start("s").rule("x"), "A businessRuleTask", "elements that are executed"),
-    ("call", lambda p: p.start("s").call("x", process="q"), "A callActivity", "elements that are executed"),
 ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine.support import Driver, compiled, findings
+from tests.machine.support import Driver, compiled, findings, thrown
 from trioflow.facts import Status
 from trioflow.machine.data import visible
 from trioflow.machine.state import DataWait, ScopeKind, TrackState
@@ -248,7 +248,7 @@ def test_what_an_event_throws_is_built_by_its_associations() -> None:
     path = p.start("s").throw("m", on=message("m", key="order"), inputs={"id": "order", "twice": "order * 2"})
     path.throw("si", on=signal("go"), inputs={"id": "order"}).end("e")
     run = Driver(compiled(p))
-    posts = run.start(order=4).posts
+    posts = thrown(run.start(order=4))
     assert [type(post) for post in posts] == [MessagePost, SignalPost]
     assert [post.payload for post in posts] == [{"id": 4, "twice": 8}, {"id": 4}]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.support import Driver, compiled
+from tests.machine.support import Driver, compiled, thrown
 from trioflow.facts import Status
 from trioflow.machine.transition import MessagePost, SignalPost, Stop
 from trioflow.model.builder import (
@@ -243,7 +243,7 @@ def test_an_event_with_several_definitions_throws_them_in_order() -> None:
     p.start("s").end("e", on=[signal("one"), message("two")])
     run = Driver(compiled(p))
     transition = run.start()
-    assert [post.name for post in transition.posts] == ["one", "two"]
+    assert [post.name for post in thrown(transition)] == ["one", "two"]
     assert run.status is Status.COMPLETED
 
 

@@ -18,6 +18,9 @@ from trioflow.machine.events import (
     AdHocActivated,
     AdHocCompleted,
     Cancel,
+    ChildEnded,
+    ChildEscalated,
+    ChildRefused,
     DropIncident,
     ErrorThrown,
     Event,
@@ -132,6 +135,9 @@ EVENTS: tuple[Event, ...] = (
     TaskUnclaimed(wait=3),
     TaskAssigned(wait=3, assignee="ann"),
     TaskCompleted(wait=3),
+    ChildEnded(wait=3, delivery=5, status=Status.COMPLETED),
+    ChildEscalated(wait=3, delivery=5, code="E"),
+    ChildRefused(wait=3, reason="there is none"),
     AdHocActivated(wait=3, activity="a"),
     AdHocCompleted(wait=3),
     RetryIncident(incident=3),
@@ -140,7 +146,17 @@ EVENTS: tuple[Event, ...] = (
     Reentered(),
 )
 
-SILENT = (ActivityCompleted, ActivityFailed, ErrorThrown, TimerDue, MessageArrived, SignalArrived, Reentered)
+CONSUMED = (SignalArrived, ChildEnded, ChildEscalated)
+SILENT = (
+    ActivityCompleted,
+    ActivityFailed,
+    ErrorThrown,
+    TimerDue,
+    MessageArrived,
+    ChildRefused,
+    Reentered,
+    *CONSUMED,
+)
 
 
 @pytest.mark.parametrize("ended", [completed, terminated, cancelled])
@@ -153,7 +169,7 @@ def test_terminal_is_terminal_for_every_event(ended: Callable[[], Driver], event
     assert run.store.documents.base(run.state) == before
     assert (transition.facts, transition.effects) == ([], [])
     assert transition.declined == ([5] if isinstance(event, MessageArrived) else [])
-    assert transition.consumed == ([5] if isinstance(event, SignalArrived) else [])
+    assert transition.consumed == ([5] if isinstance(event, CONSUMED) else [])
     silent = isinstance(event, SILENT)
     assert bool(transition.refusal) is not silent
 

@@ -34,6 +34,7 @@ from trioflow.errors import CorruptRecord
 from trioflow.machine.state import (
     AdHocWait,
     Arrival,
+    CallWait,
     ConditionWait,
     DataWait,
     Entry,
@@ -111,6 +112,7 @@ _TABLES: Mapping[str, tuple[str, Mapping[type, _Kind]]] = {
             SweepWait: _Kind("sweep"),
             DataWait: _Kind("data"),
             AdHocWait: _Kind("ad-hoc"),
+            CallWait: _Kind("call"),
         },
     ),
     "a": ("arrivals", {Arrival: _Kind()}),

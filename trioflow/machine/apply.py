@@ -13,7 +13,7 @@ from typing import Any
 
 from trioflow.errors import EngineBug, UnstorableValue
 from trioflow.facts import Status
-from trioflow.machine import incidents, waits
+from trioflow.machine import incidents, throws, waits
 from trioflow.machine.behaviours import ad_hoc
 from trioflow.machine.events import (
     ActivityCompleted,
@@ -21,6 +21,9 @@ from trioflow.machine.events import (
     AdHocActivated,
     AdHocCompleted,
     Cancel,
+    ChildEnded,
+    ChildEscalated,
+    ChildRefused,
     DropIncident,
     ErrorThrown,
     Event,
@@ -36,10 +39,11 @@ from trioflow.machine.events import (
     TaskUnclaimed,
     TimerDue,
 )
-from trioflow.machine.program import Program, ScopeProgram
+from trioflow.machine.program import NodeProgram, Program, ScopeProgram
 from trioflow.machine.state import (
     MAX_REENTRIES,
     AdHocWait,
+    CallWait,
     Header,
     Identity,
     IncidentKind,
@@ -97,7 +101,7 @@ def _after_the_end(state: State, event: Event) -> Transition:
     transition = Transition()
     if isinstance(event, MessageArrived):
         transition.declined.append(event.delivery)
-    elif isinstance(event, SignalArrived):
+    elif isinstance(event, SignalArrived | ChildEnded | ChildEscalated):
         transition.consumed.append(event.delivery)
     elif isinstance(event, _CALLERS):
         transition.refusal = f"instance {state.identity.instance_id!r} has ended ({state.status.value})"
@@ -235,6 +239,36 @@ def _signal_arrived(turn: Turn, event: SignalArrived) -> None:
         turn.occurred(wait, event.payload)
 
 
+def _call(turn: Turn, wait_id: int) -> tuple[Track, NodeProgram] | None:
+    """The token that waits for a called instance; None: it does not any more."""
+    wait = turn.state.waits.get(wait_id)
+    if not isinstance(wait, CallWait):
+        return None
+    track = turn.state.tracks[wait.track]
+    return track, turn.program.nodes[track.node]
+
+
+def _child_ended(turn: Turn, event: ChildEnded) -> None:
+    turn.consumed.append(event.delivery)
+    caller = _call(turn, event.wait)
+    if caller is not None:
+        track, node = caller
+        node.behaviour.child_ended(turn, track, node, event)
+
+
+def _child_escalated(turn: Turn, event: ChildEscalated) -> None:
+    turn.consumed.append(event.delivery)
+    caller = _call(turn, event.wait)
+    if caller is not None:
+        throws.escalate(turn, caller[0], event.code, event.values)
+
+
+def _child_refused(turn: Turn, event: ChildRefused) -> None:
+    caller = _call(turn, event.wait)
+    if caller is not None:
+        turn.incident(caller[0], IncidentKind.UNKNOWN_PROCESS, Resume.ENTER, event.reason)
+
+
 def _task(turn: Turn, wait_id: int) -> TaskWait | None:
     wait = turn.state.waits.get(wait_id)
     if isinstance(wait, TaskWait):
@@ -340,6 +374,9 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     TimerDue: _timer_due,
     MessageArrived: _message_arrived,
     SignalArrived: _signal_arrived,
+    ChildEnded: _child_ended,
+    ChildEscalated: _child_escalated,
+    ChildRefused: _child_refused,
     TaskClaimed: _task_claimed,
     TaskUnclaimed: _task_unclaimed,
     TaskAssigned: _task_assigned,

@@ -129,6 +129,12 @@ class Compilation:
             return self.own_expression(element, name)
         return Constant(text)
 
+    def value(self, element: BaseElement, text: str) -> Evaluable:
+        """A literal, or with a leading ``=`` an expression of the default language."""
+        if not text.startswith("="):
+            return Constant(text)
+        return self._compiled(element, lambda: self.languages.expression(text[1:], None))
+
     def own_number(self, element: BaseElement, name: str) -> Evaluable | None:
         """Trioflow's own attribute ``name``: an integer, or with a leading ``=`` an expression."""
         text = element.extensions.own(name)
@@ -350,6 +356,7 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "multiInstanceLoopCharacteristics": frozenset({"maxConcurrent"}),
     "messageEventDefinition": frozenset({"correlationKey"}),
     "receiveTask": frozenset({"correlationKey"}),
+    "callActivity": frozenset({"businessKey", "version", "versionTag"}),
     "adHocSubProcess": frozenset({"activities", "router"}),
     "sendTask": frozenset({"correlationKey"}),
     "timerEventDefinition": frozenset({"timeZone"}),

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from trioflow.facts import Status
 from trioflow.machine.state import IncidentKind
 from trioflow.values import Value
 
@@ -21,6 +22,9 @@ __all__ = [
     "AdHocActivated",
     "AdHocCompleted",
     "Cancel",
+    "ChildEnded",
+    "ChildEscalated",
+    "ChildRefused",
     "DropIncident",
     "ErrorThrown",
     "Event",
@@ -154,6 +158,41 @@ class TaskCompleted:
 
 
 @frozen(kw_only=True)
+class ChildEnded:
+    """A called instance has ended.
+
+    ``outputs``: its variables, or those of the error that it failed with.  ``is_expected``: the error's code was among
+    those that are caught around the call.
+    """
+
+    wait: int
+    delivery: int
+    status: Status
+    outputs: Mapping[str, Any] = field(factory=dict)
+    code: str | None = None
+    message: str = ""
+    is_expected: bool = False
+
+
+@frozen(kw_only=True)
+class ChildEscalated:
+    """A called instance threw an escalation that nobody in it catches; it goes on."""
+
+    wait: int
+    delivery: int
+    code: str | None
+    values: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class ChildRefused:
+    """A called instance could not be started: there is no such process or version."""
+
+    wait: int
+    reason: str
+
+
+@frozen(kw_only=True)
 class AdHocActivated:
     """Somebody chooses an enabled activity of an ad-hoc sub-process."""
 
@@ -219,6 +258,9 @@ Event = (
     | TaskUnclaimed
     | TaskAssigned
     | TaskCompleted
+    | ChildEnded
+    | ChildEscalated
+    | ChildRefused
     | AdHocActivated
     | AdHocCompleted
     | RetryIncident

@@ -17,6 +17,7 @@ from trioflow.machine.joins import missing
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
     AdHocWait,
+    CallWait,
     ConditionWait,
     DataWait,
     FailedArming,
@@ -40,6 +41,7 @@ __all__ = [
     "AtIncident",
     "AtJoin",
     "Explanation",
+    "ForChild",
     "ForChoice",
     "ForCompensation",
     "ForCondition",
@@ -166,6 +168,18 @@ class ForData:
     def text(self) -> str:
         """The reason as a person reads it."""
         return f"waits for its data ({', '.join(self.names)})"
+
+
+@frozen
+class ForChild:
+    """It waits for the instance that it called."""
+
+    child: str
+
+    @property
+    def text(self) -> str:
+        """The reason as a person reads it."""
+        return f"waits for the called instance {self.child} to end"
 
 
 @frozen
@@ -318,6 +332,7 @@ Reason = (
     | ForSignal
     | ForCondition
     | ForEvents
+    | ForChild
     | ForChoice
     | ForCompensation
     | ForData
@@ -475,6 +490,7 @@ _WAITS: dict[type, Callable[[Program, State, Any], Reason]] = {
     Gathering: _several,
     SweepWait: _for_compensation,
     AdHocWait: _for_choice,
+    CallWait: lambda _program, _state, wait: ForChild(wait.child),
     DataWait: lambda program, state, wait: ForData(waits.data_of(program, state, wait).awaited),
     FailedArming: _not_armed,
 }

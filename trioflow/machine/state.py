@@ -23,6 +23,7 @@ from trioflow.values import Value
 __all__ = [
     "AdHocWait",
     "Arrival",
+    "CallWait",
     "ConditionWait",
     "DataWait",
     "Entry",
@@ -90,7 +91,11 @@ class TrackState(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Identity:
-    """What never changes: who the instance is, and which definition it runs."""
+    """What never changes: who the instance is, and which definition it runs.
+
+    Of a called instance, ``parent_wait`` is the wait of its caller, ``depth`` how many calls it is inside of, and
+    ``catches`` the error codes that are caught around the call, its callers' included (``catches_any``: any code).
+    """
 
     instance_id: str
     root_id: str
@@ -103,6 +108,10 @@ class Identity:
     business_key: str | None = None
     parent_id: str | None = None
     parent_node: str | None = None
+    parent_wait: int = 0
+    depth: int = 0
+    catches: tuple[str, ...] = ()
+    catches_any: bool = False
 
 
 @define(eq=False)
@@ -377,9 +386,21 @@ class AdHocWait:
     label: str = ""
 
 
+@define(eq=False)
+class CallWait:
+    """A called instance must end first."""
+
+    id: int
+    track: int
+    child: str
+    scope: int = 0
+    node: str = ""
+    label: str = ""
+
+
 Trigger = TimerWait | MessageWait | SignalWait | ConditionWait
 """What an event of the model waits for."""
-Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait | DataWait | AdHocWait
+Wait = Trigger | Gathering | FailedArming | TaskWait | RetryWait | SweepWait | DataWait | AdHocWait | CallWait
 
 
 @define(eq=False)
@@ -460,6 +481,7 @@ class IncidentKind(enum.StrEnum):
     NO_OUTGOING_FLOW = "no-outgoing-flow"
     UNSTORABLE_VALUE = "unstorable-value"
     MISSING_HANDLER = "missing-handler"
+    UNKNOWN_PROCESS = "unknown-process"
     STUCK = "stuck"
     STEP_LIMIT = "step-limit"
     CRASHED = "crashed"

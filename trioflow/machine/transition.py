@@ -10,7 +10,20 @@ from attrs import define, field
 from trioflow.facts import RawFact, Status
 from trioflow.values import Value
 
-__all__ = ["Effect", "Ended", "MessagePost", "Post", "Run", "SignalPost", "Stop", "Transition"]
+__all__ = [
+    "ChildCancelPost",
+    "ChildEndPost",
+    "ChildPost",
+    "Effect",
+    "Ended",
+    "EscalationPost",
+    "MessagePost",
+    "Post",
+    "Run",
+    "SignalPost",
+    "Stop",
+    "Transition",
+]
 
 
 @define(eq=False)
@@ -57,7 +70,49 @@ class MessagePost:
     step: int
 
 
-Post = SignalPost | MessagePost
+@define(eq=False, kw_only=True)
+class ChildPost:
+    """A called instance is to start: its id, what it runs, with which variables, and which errors its callers catch."""
+
+    child: str
+    wait: int
+    node: str
+    process_key: str
+    version: int | None
+    tag: str | None
+    variables: dict[str, Value]
+    business_key: str | None
+    catches: tuple[str, ...]
+    catches_any: bool
+
+
+@define(eq=False, kw_only=True)
+class ChildEndPost:
+    """A called instance has ended: what its caller is told."""
+
+    status: Status
+    outputs: dict[str, Value]
+    code: str | None = None
+    message: str = ""
+    is_expected: bool = False
+
+
+@define(eq=False)
+class EscalationPost:
+    """An escalation that nobody in this called instance catches, for its caller."""
+
+    code: str | None
+    values: dict[str, Value]
+
+
+@define(eq=False)
+class ChildCancelPost:
+    """A called instance is to be cancelled, because its caller is."""
+
+    child: str
+
+
+Post = SignalPost | MessagePost | ChildPost | ChildEndPost | EscalationPost | ChildCancelPost
 """What leaves the instance as rows of the same commit."""
 
 

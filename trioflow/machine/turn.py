@@ -12,10 +12,11 @@ from typing import Any
 
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.facts import RawFact, Status
-from trioflow.machine import activities, conditions, joins, ledger, repetition, sweeps, waits
+from trioflow.machine import activities, conditions, joins, ledger, repetition, sweeps, throws, waits
 from trioflow.machine.data import ScopeView, write
 from trioflow.machine.program import Evaluable, FlowProgram, NodeProgram, Program, ScopeProgram
 from trioflow.machine.state import (
+    CallWait,
     ConditionWait,
     Entry,
     Incident,
@@ -31,7 +32,7 @@ from trioflow.machine.state import (
     Trigger,
     Wait,
 )
-from trioflow.machine.transition import Effect, Ended, Post, Run, Stop, Transition
+from trioflow.machine.transition import ChildCancelPost, ChildEndPost, Effect, Ended, Post, Run, Stop, Transition
 from trioflow.machine.triggers import EventPlan, Place, arm_beside
 from trioflow.values import Value
 
@@ -530,7 +531,9 @@ class Turn:
             self.drop_hosted(track)
         if track.state is TrackState.JOINING and track.node in self.state.scopes[track.scope].joins:
             joins.withdraw(self, track)  # one token alone; of a scope that is emptied the joins were cleared before
-        if isinstance(track.wait, SweepWait):
+        if isinstance(track.wait, CallWait):
+            self.posts.append(ChildCancelPost(track.wait.child))
+        elif isinstance(track.wait, SweepWait):
             sweeps.abandon(self, track)
         self.fact("token-cancelled", track)
         self.forget(track)
@@ -541,8 +544,26 @@ class Turn:
             self.empty_scope(child)
             self.discard_scope(child)
 
-    def finish(self, status: Status, reason: str) -> None:
-        """The instance ends with this status; what still lives in it is cancelled."""
+    def fail(self, code: str | None, message: str, variables: Mapping[str, Value]) -> None:
+        """The instance fails with an error that nobody in it catches; its caller searches on, or fails with it."""
+        if self.state.identity.parent_id is None:
+            named = f"error {code!r}: {message}" if code is not None else message
+            self.finish(Status.FAILED, named)
+            return
+        is_expected = throws.is_caught_by_callers(self, code)
+        self.finish(
+            Status.FAILED,
+            message,
+            told=ChildEndPost(
+                status=Status.FAILED, outputs=dict(variables), code=code, message=message, is_expected=is_expected
+            ),
+        )
+
+    def finish(self, status: Status, reason: str, *, told: ChildEndPost | None = None) -> None:
+        """The instance ends with this status; what still lives in it is cancelled.
+
+        ``told``: what its caller is told, if that is not just the status and its variables.
+        """
         root = next(iter(self.state.scopes.values()), None)
         if root is not None:
             self.empty_scope(root)
@@ -557,6 +578,9 @@ class Turn:
         self.state.unsettled.clear()
         self.set_status(status, reason)
         self.effects.append(Ended(status))
+        if self.state.identity.parent_id is not None:
+            outputs = {} if root is None else dict(root.data)
+            self.posts.append(told or ChildEndPost(status=status, outputs=outputs, message=reason))
 
     def set_status(self, status: Status, reason: str = "") -> None:
         """Change the status of the instance, and say so."""

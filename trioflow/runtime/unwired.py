@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trioflow.machine.behaviours.calling import Call
 from trioflow.machine.behaviours.messaging import Send
 from trioflow.machine.behaviours.throwing import MessageAction, SignalAction, Throw
 from trioflow.machine.program import Program
@@ -21,7 +22,7 @@ def unwired(program: Program) -> Iterator[Finding]:
         throws = isinstance(behaviour, Throw) and any(
             isinstance(action, SignalAction | MessageAction) for action in behaviour.actions
         )
-        throws = throws or isinstance(behaviour, Send)
+        throws = throws or isinstance(behaviour, Send | Call)
         if throws or any(isinstance(trigger, SignalTrigger) for trigger in behaviour.plan.triggers):
             yield Finding.about(
                 node.element,

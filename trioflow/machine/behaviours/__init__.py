@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trioflow.machine.behaviours import ad_hoc, event_gateway, events, gateways, messaging, subprocess, tasks
+from trioflow.machine.behaviours import ad_hoc, calling, event_gateway, events, gateways, messaging, subprocess, tasks
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 
 __all__ = ["COMPILERS", "Behaviour"]
@@ -15,4 +15,5 @@ COMPILERS: Compilers = {
     **events.COMPILERS,
     **subprocess.COMPILERS,
     **ad_hoc.COMPILERS,
+    **calling.COMPILERS,
 }

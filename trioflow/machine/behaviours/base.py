@@ -13,7 +13,7 @@ from trioflow.model import FlowNode
 if TYPE_CHECKING:
     from trioflow.errors import ExpressionError
     from trioflow.machine.compiler import Compilation
-    from trioflow.machine.events import ActivityFailed, ErrorThrown
+    from trioflow.machine.events import ActivityFailed, ChildEnded, ErrorThrown
     from trioflow.machine.program import Evaluable, NodeProgram
     from trioflow.machine.state import ConditionWait, Scope, Track, Trigger
     from trioflow.machine.turn import Turn
@@ -103,6 +103,10 @@ class Behaviour:
             turn.complete(track, node)
         else:
             turn.leave(track, node)
+
+    def child_ended(self, turn: Turn, track: Track, node: NodeProgram, event: ChildEnded) -> None:
+        """The instance that the token called has ended."""
+        raise _impossible("have called", track)
 
     def token_ended(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope) -> bool:
         """Of an ad-hoc sub-process: a token inside has ended; whether it is complete if that was the last."""

@@ -86,12 +86,10 @@ class Step(Behaviour):
         caught = throws.find(turn, track, throws.ERROR, event.code)
         if caught is not None:
             caught.fire(turn, throws.error_values(event.code, event.message, variables), undo=True)
-            return
-        message = (
-            f"{node.label} threw the BPMN error {event.code!r} ({event.message}), and nothing in the model catches it; "
-            f"retry it, or resolve the incident with the outputs to go on with"
-        )
-        turn.incident(track, IncidentKind.UNCAUGHT_ERROR, Resume.RUN, message, code=event.code)
+        elif throws.is_caught_by_callers(turn, event.code):
+            turn.fail(event.code, event.message, variables)
+        else:
+            throws.uncaught_activity_error(turn, track, node, event.code, event.message)
 
     def timer_due(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         """The delay before a retry is over."""

@@ -156,11 +156,12 @@ class ErrorAction(_Loaded):
         """The thrower ends with what the catcher interrupts."""
         turn.fact("error-thrown", track, code=self.code)
         caught = throws.find(turn, track, throws.ERROR, self.code)
-        if caught is None:
-            named = f"the error {self.code!r}" if self.code is not None else "an error without a code"
-            turn.finish(Status.FAILED, f"{named}, thrown by {node.label}, is caught by nobody")
+        if caught is not None:
+            caught.fire(turn, throws.error_values(self.code, self.message, _named(prepared)), undo=True)
             return
-        caught.fire(turn, throws.error_values(self.code, self.message, _named(prepared)), undo=True)
+        named = f"the error {self.code!r}" if self.code is not None else "an error without a code"
+        reason = self.message or f"{named}, thrown by {node.label}, is caught by nobody"
+        turn.fail(self.code, reason, _named(prepared))
 
 
 @frozen
@@ -172,11 +173,7 @@ class EscalationAction(_Loaded):
     def perform(self, turn: Turn, track: Track, node: NodeProgram, prepared: Value) -> None:
         """Uncaught it is a fact, no failure."""
         turn.fact("escalation-thrown", track, code=self.code)
-        caught = throws.find(turn, track, throws.ESCALATION, self.code)
-        if caught is None:
-            turn.fact("escalation-uncaught", track, code=self.code)
-        else:
-            caught.fire(turn, throws.escalation_values(self.code, _named(prepared)))
+        throws.escalate(turn, track, self.code, throws.escalation_values(self.code, _named(prepared)))
 
 
 @frozen
