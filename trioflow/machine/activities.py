@@ -33,6 +33,7 @@ def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram
         if not _arm_boundary_events(turn, track, activity):
             return
     turn.facts.append(("node-entered", node.id, track.id, {}))
+    turn.facts.append(("activity-ready", node.id, track.id, {}))
     if activity.frame is not None and not is_body(turn, track):
         activity.frame.begin(turn, track, node)
     elif activity.data is None or associations.take_inputs(turn, track, node, activity.data):
@@ -77,6 +78,7 @@ def complete(
     turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram, outputs: Mapping[str, Any]
 ) -> None:
     """The work is done.  What cannot be stored leaves everything as it is: the boundary events stay armed too."""
+    turn.facts.append(("activity-completing", node.id, track.id, {}))
     try:
         values = turn.canonical(outputs, f"outputs of {node.id!r}") if outputs else {}
     except UnstorableValue as error:

@@ -115,6 +115,8 @@ class Turn:
             activities.enter(self, track, node, node.activity)
             return
         self.facts.append(("node-entered", node.id, track.id, _NOTHING))
+        if node.is_activity:
+            self.facts.append(("activity-ready", node.id, track.id, _NOTHING))
         node.behaviour.enter(self, track, node)
 
     def _transition(self, *, pending: bool) -> Transition:
@@ -336,6 +338,7 @@ class Turn:
         if node.activity is not None:
             activities.complete(self, track, node, node.activity, outputs)
             return
+        self.facts.append(("activity-completing", node.id, track.id, _NOTHING))
         if outputs and not self.write_outputs(track, outputs):
             return
         track.failing = None  # should it fail to leave now, that is another failure
@@ -525,6 +528,9 @@ class Turn:
 
     def kill(self, track: Track) -> None:
         """Cancel one token, with the scopes it hosts and what it runs; it overtakes an incident."""
+        is_activity = self.program.nodes[track.node].is_activity
+        if is_activity:
+            self.fact("activity-terminating", track)
         if track.state is TrackState.EXECUTING:
             self.effects.append(Stop(track.id))
         if track.hosted:
@@ -535,6 +541,8 @@ class Turn:
             self.posts.append(ChildCancelPost(track.wait.child))
         elif isinstance(track.wait, SweepWait):
             sweeps.abandon(self, track)
+        if is_activity:
+            self.fact("activity-terminated", track)
         self.fact("token-cancelled", track)
         self.forget(track)
 

@@ -45,7 +45,9 @@ class Call(Behaviour):
     def enter(self, turn: Turn, track: Track, node: NodeProgram) -> None:
         identity = turn.state.identity
         if identity.depth >= MAX_DEPTH:
-            message = f"{node.label} is inside {MAX_DEPTH} calls already, the most allowed: do processes call in a ring?"
+            message = (
+                f"{node.label} is inside {MAX_DEPTH} calls already, the most allowed: do processes call in a ring?"
+            )
             turn.incident(track, IncidentKind.STEP_LIMIT, Resume.ENTER, message)
             return
         try:

@@ -13,6 +13,7 @@ from trioflow.machine import throws
 from trioflow.machine.behaviours.base import Behaviour, Compilers, Refused
 from trioflow.machine.state import IncidentKind, Resume, RetryWait, TaskWait, Track
 from trioflow.model import (
+    BusinessRuleTask,
     FlowNode,
     ManualTask,
     ResourceRole,
@@ -85,6 +86,8 @@ class Step(Behaviour):
             return
         caught = throws.find(turn, track, throws.ERROR, event.code)
         if caught is not None:
+            turn.fact("activity-failing", track, code=event.code)
+            turn.fact("activity-failed", track, attempt=track.attempt, kind="error")
             caught.fire(turn, throws.error_values(event.code, event.message, variables), undo=True)
         elif throws.is_caught_by_callers(turn, event.code):
             turn.fail(event.code, event.message, variables)
@@ -204,9 +207,9 @@ def _service(compilation: Compilation, element: FlowNode) -> Behaviour:
     return HandlerTask(compilation.handler(handler_name(compilation, element) or element.id))
 
 
-def handler_name(compilation: Compilation, element: ServiceTask | SendTask) -> str | None:
+def handler_name(compilation: Compilation, element: ServiceTask | SendTask | BusinessRuleTask) -> str | None:
     """The name of its operation; else its implementation, if that names one; None: the element's id is all there is."""
-    operation = compilation.operation(element.operation_ref)
+    operation = None if isinstance(element, BusinessRuleTask) else compilation.operation(element.operation_ref)
     if operation is not None and operation.name:
         return operation.name
     implementation = element.implementation
@@ -251,4 +254,17 @@ def _assignment(compilation: Compilation, roles: list[ResourceRole]) -> Evaluabl
     return None
 
 
-COMPILERS: Compilers = {Task: _pass, ManualTask: _pass, ServiceTask: _service, ScriptTask: _script, UserTask: _user}
+def _rule(compilation: Compilation, element: FlowNode) -> Behaviour:
+    """What it decides by has a name: its implementation, else its id; a handler of that name asks the rule engine."""
+    assert isinstance(element, BusinessRuleTask)
+    return HandlerTask(compilation.handler(handler_name(compilation, element) or element.id))
+
+
+COMPILERS: Compilers = {
+    BusinessRuleTask: _rule,
+    Task: _pass,
+    ManualTask: _pass,
+    ServiceTask: _service,
+    ScriptTask: _script,
+    UserTask: _user,
+}
