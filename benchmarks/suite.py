@@ -7,10 +7,11 @@ from typing import Final
 from benchmarks.durable import DURABLE
 from benchmarks.fanout import FANOUT
 from benchmarks.harness import Benchmark
+from benchmarks.multi_instance import MULTI_INSTANCE
 from benchmarks.parse import PARSE
 from benchmarks.sequence import SEQUENCE
 from benchmarks.timers import TIMERS
 
 __all__ = ["SUITE"]
 
-SUITE: Final[tuple[Benchmark, ...]] = (SEQUENCE, FANOUT, TIMERS, DURABLE, PARSE)
+SUITE: Final[tuple[Benchmark, ...]] = (SEQUENCE, FANOUT, MULTI_INSTANCE, TIMERS, DURABLE, PARSE)
