@@ -38,7 +38,7 @@ from trioflow.machine.events import (
 )
 from trioflow.machine.explain import explain, tokens
 from trioflow.machine.invariants import violations
-from trioflow.machine.program import Program
+from trioflow.machine.program import Options, Program
 from trioflow.machine.state import (
     Identity,
     Incident,
@@ -83,17 +83,17 @@ _DERIVED: Mapping[str, frozenset[str]] = {
 
 
 def _compile(
-    built: ProcessBuilder, languages: Languages | None, hop_limit: int
+    built: ProcessBuilder, languages: Languages | None, options: Options
 ) -> tuple[Program | None, tuple[Finding, ...]]:
     definitions = built.build()
     process = next(each for each in definitions.processes if each.id == built.id)
     graph = Graph.of(definitions, process)
-    return compile_program(graph, languages or Languages.default(), ValueCodec(), hop_limit=hop_limit)
+    return compile_program(graph, languages or Languages.default(), ValueCodec(), options=options)
 
 
-def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000) -> Program:
+def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000, **options: Any) -> Program:
     """Return the program of a process that must compile without a finding."""
-    program, found = _compile(built, None, hop_limit)
+    program, found = _compile(built, None, Options(hop_limit=hop_limit, **options))
     assert program is not None, [str(each) for each in found]
     assert found == ()
     return program
@@ -101,7 +101,7 @@ def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000) -> Program:
 
 def findings(built: ProcessBuilder, *, languages: Languages | None = None) -> tuple[Finding, ...]:
     """Return the findings of a process that must not compile."""
-    program, found = _compile(built, languages, 5_000)
+    program, found = _compile(built, languages, Options())
     assert program is None
     return found
 

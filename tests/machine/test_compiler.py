@@ -250,7 +250,12 @@ def test_a_sub_process_has_one_start_event() -> None:
 def test_all_findings_come_out_of_one_pass() -> None:
     """Whoever corrects a model sees everything at once."""
     built = ProcessBuilder("p")
-    path = built.start("s").script("script", "import os").inclusive("inclusive").receive("rule", message="m", instantiate=True)
+    path = (
+        built.start("s")
+        .script("script", "import os")
+        .inclusive("inclusive")
+        .receive("rule", message="m", instantiate=True)
+    )
     path.when("1 +").catch("signal", on=SignalEventDefinition()).end("e")
     found = findings(built)
     about = {each.element_id for each in found}

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests.machine.support import NOON, Driver, compiled
+from trioflow.errors import InvalidRequest
 from trioflow.facts import Status
 from trioflow.machine.events import TimerDue
+from trioflow.machine.program import Options
 from trioflow.machine.state import TimerWait
 from trioflow.model.base import TRIOFLOW_NAMESPACE, Expression, Extensions
 from trioflow.model.builder import ProcessBuilder, timer
@@ -120,3 +122,46 @@ def test_now_never_runs_back_for_an_instance() -> None:
     run.apply(TimerDue(999, NOON), after=HOUR)
     run.apply(TimerDue(999, NOON), after=-2 * HOUR)
     assert run.state.header.now == NOON + HOUR
+
+
+# ------------------------------------------------------------------ what was missed
+
+
+POLICIES = [("once", 1, 6), ("skip", 0, 6), ("all", 5, 6)]
+
+
+@pytest.mark.parametrize("overdue, fired, next_hour", POLICIES)
+def test_points_of_a_cycle_that_were_missed(overdue: str, fired: int, next_hour: int) -> None:
+    """Once for all of them, not at all, or each; then the next point of the grid."""
+    p = ProcessBuilder("p")
+    t = p.start("s").user("t")
+    t.end("e")
+    t.boundary("b", on=timer(cycle="R/PT1H"), interrupting=False).user("x").end("f")
+    run = Driver(compiled(p, overdue=overdue))
+    run.start()
+    run.now = NOON + timedelta(hours=5, minutes=30)
+    wait = run.armed("b", TimerWait)
+    while wait.deadline <= run.now:
+        run.apply(TimerDue(wait.id, wait.deadline))
+    assert run.nodes.count("x") == fired
+    assert wait.deadline == NOON + timedelta(hours=next_hour)
+
+
+def test_a_policy_that_does_not_exist_is_refused() -> None:
+    """By the words that do."""
+    with pytest.raises(InvalidRequest, match="once, skip, all"):
+        Options(overdue="never")  # type: ignore[arg-type]  # that is what is refused
+
+
+def test_a_point_that_is_only_a_little_late_is_not_skipped() -> None:
+    """Skipped is what the next point has overtaken."""
+    p = ProcessBuilder("p")
+    t = p.start("s").user("t")
+    t.end("e")
+    t.boundary("b", on=timer(cycle="R/PT1H"), interrupting=False).user("x").end("f")
+    run = Driver(compiled(p, overdue="skip"))
+    run.start()
+    wait = run.armed("b", TimerWait)
+    run.now = wait.deadline + timedelta(minutes=59)
+    run.apply(TimerDue(wait.id, wait.deadline))
+    assert run.nodes.count("x") == 1

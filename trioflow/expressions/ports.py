@@ -84,7 +84,11 @@ class Script(Protocol):
         """Run the script; returns the names that it assigned, and only those.
 
         A `BpmnError` that the script raises passes through; every other failure is an `ExpressionError`.
-        An asynchronous engine returns an awaitable; cancelling it abandons the run, and nothing is assigned.
+
+        An asynchronous engine returns an awaitable, so it may as well write ``async def run``.  It is awaited in a Trio
+        task of the token's own; cancelling it abandons the run, and nothing is assigned.  ``names`` may change after
+        the first await, where others commit meanwhile: what has to fit together is read before it.  A run that the end
+        of its engine cuts short is run again from its beginning.
         """
         ...
 

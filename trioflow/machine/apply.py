@@ -13,7 +13,7 @@ from typing import Any
 
 from trioflow.errors import EngineBug, UnstorableValue
 from trioflow.facts import Status
-from trioflow.machine import incidents, throws, waits
+from trioflow.machine import incidents, throws, triggers, waits
 from trioflow.machine.behaviours import ad_hoc
 from trioflow.machine.events import (
     ActivityCompleted,
@@ -210,6 +210,8 @@ def _timer_due(turn: Turn, event: TimerDue) -> None:
         track = turn.state.tracks[wait.track]
         node = turn.program.nodes[track.node]
         node.behaviour.timer_due(turn, track, node)
+        return
+    if triggers.is_skipped(turn, wait):
         return
     late = max(turn.now - wait.deadline, timedelta()).total_seconds()
     turn.facts.append(("timer-fired", _event_node(turn, wait), wait.track, {"late_seconds": late}))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, Script
@@ -25,6 +25,7 @@ from trioflow.machine.program import (
     Evaluable,
     FlowProgram,
     NodeProgram,
+    Options,
     Program,
     ScopeProgram,
 )
@@ -315,6 +316,14 @@ class Compilation:
             if isinstance(definition, MessageEventDefinition) and definition.message_ref in self.graph.roots:
                 yield self.graph.roots[definition.message_ref]
 
+    def options(self, options: Options) -> Options:
+        """The engine's options, with what the process says for itself."""
+        text = self.graph.process.extensions.own("presumedAbort")
+        if text not in {None, "true", "false"}:
+            message = f"its presumedAbort is {text!r}."
+            self.fault(self.graph.process, "bad-value", message, "Write true or false, or leave it out.")
+        return options if text is None else evolve(options, presumed_abort=text == "true")
+
     def scope_program(self, container: Process | SubProcess) -> ScopeProgram:
         """Where the scope starts and what it declares."""
         starts = self.starts(container)
@@ -356,6 +365,7 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "multiInstanceLoopCharacteristics": frozenset({"maxConcurrent"}),
     "messageEventDefinition": frozenset({"correlationKey"}),
     "receiveTask": frozenset({"correlationKey"}),
+    "process": frozenset({"presumedAbort"}),
     "callActivity": frozenset({"businessKey", "version", "versionTag"}),
     "adHocSubProcess": frozenset({"activities", "router"}),
     "sendTask": frozenset({"correlationKey"}),
@@ -377,8 +387,11 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
+_DEFAULTS = Options()
+
+
 def compile_program(
-    graph: Graph, languages: Languages, codec: ValueCodec, *, hop_limit: int = 1_000_000
+    graph: Graph, languages: Languages, codec: ValueCodec, *, options: Options = _DEFAULTS
 ) -> tuple[Program | None, tuple[Finding, ...]]:
     """Compile one process.  The program is None where a finding is an error.
 
@@ -392,6 +405,7 @@ def compile_program(
     containers: list[Process | SubProcess] = [graph.process]
     containers += [node for node in graph.nodes.values() if isinstance(node, SubProcess)]
     scopes = {container.id: work.scope_program(container) for container in containers}
+    options = work.options(options)
     findings = tuple(work.findings)
     if findings:
         return None, findings
@@ -406,6 +420,6 @@ def compile_program(
         scopes=scopes,
         handler_names=frozenset(work.handlers),
         ad_hoc=frozenset(node.id for node in graph.nodes.values() if isinstance(node, AdHocSubProcess)),
-        hop_limit=hop_limit,
+        options=options,
     )
     return program, findings

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from attrs import define, field, frozen
 
+from trioflow.errors import InvalidRequest
 from trioflow.model import FlowNode, Graph
 from trioflow.values import Value, ValueCodec
 
@@ -28,6 +29,8 @@ __all__ = [
     "FlowProgram",
     "Frame",
     "NodeProgram",
+    "Options",
+    "Overdue",
     "Program",
     "ScopeProgram",
     "Undo",
@@ -205,6 +208,29 @@ class ScopeProgram:
     triggered: tuple[str, ...] = ()
 
 
+Overdue = Literal["once", "skip", "all"]
+"""What happens to the points of a timer cycle that were missed: one firing for all of them, none, or each."""
+
+
+@frozen(kw_only=True)
+class Options:
+    """How an engine runs every process.
+
+    ``hop_limit``: steps of a token without a wait or an executed activity, before it counts as a livelock.
+    ``presumed_abort``: an error that leaves a sub-process has what that did undone first (clause 10.7).
+    """
+
+    hop_limit: int = 1_000_000
+    overdue: Overdue = "once"
+    presumed_abort: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        if self.overdue not in get_args(Overdue):
+            raise InvalidRequest(f"overdue is one of {', '.join(get_args(Overdue))}, not {self.overdue!r}")
+        if self.hop_limit < 1:
+            raise InvalidRequest(f"a token cannot make fewer than 1 step, so the step limit is no {self.hop_limit}")
+
+
 @define(eq=False, kw_only=True)
 class Program:
     """One version of one process, ready to run.  ``scopes`` is keyed by the id of the process or sub-process."""
@@ -220,6 +246,4 @@ class Program:
     handler_names: frozenset[str] = frozenset()
     ad_hoc: frozenset[str] = frozenset()
     """The ids of its ad-hoc sub-processes."""
-    hop_limit: int = 1_000_000
-    presumed_abort: bool = True
-    """Whether an error that leaves a sub-process has what that did undone first (clause 10.7)."""
+    options: Options = Options()

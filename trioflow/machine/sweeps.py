@@ -97,7 +97,7 @@ def _place(entry: LedgerEntry, set_off: dict[int, list[LedgerEntry]], ordered: d
 
 def partial(turn: Turn, left: Track) -> list[LedgerEntry]:
     """What the sub-process that an error leaves has done, to be undone though it did not complete (presumed abort)."""
-    if not turn.program.presumed_abort:
+    if not turn.program.options.presumed_abort:
         return []
     entry = ledger.keep(turn, left)
     return [] if entry is None else [entry]

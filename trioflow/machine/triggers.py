@@ -49,6 +49,7 @@ __all__ = [
     "arm_again",
     "arm_beside",
     "came",
+    "is_skipped",
     "report",
     "start_over",
 ]
@@ -270,6 +271,18 @@ def arm_again(turn: Turn, wait: FailedArming) -> None:
 # ------------------------------------------------------------------ what happened
 
 
+def is_skipped(turn: Turn, wait: TimerWait) -> bool:
+    """Whether the firing is overdue by at least one point of its cycle, and the engine skips such; it goes on then."""
+    if turn.program.options.overdue != "skip" or wait.interval is None:
+        return False
+    firing = Firing(deadline=wait.deadline, left=wait.left, interval=wait.interval, anchor=wait.anchor or wait.deadline)
+    following = next_firing(firing, now=wait.deadline)
+    if following is None or following.deadline > turn.now:
+        return False
+    _next_point(turn, wait)
+    return True
+
+
 def came(turn: Turn, plan: EventPlan, wait: Trigger, payload: Value) -> dict[str, Value] | None:
     """What the event writes now that this happened; None: it is a parallel multiple, and others must happen too."""
     if not plan.parallel:
@@ -308,7 +321,8 @@ def start_over(turn: Turn, plan: EventPlan, wait: Trigger, place: Place) -> list
 def _next_point(turn: Turn, wait: TimerWait) -> None:
     anchor = wait.anchor or wait.deadline
     firing = Firing(deadline=wait.deadline, left=wait.left, interval=wait.interval, anchor=anchor)
-    following = next_firing(firing, now=turn.now)
+    served = wait.deadline if turn.program.options.overdue == "all" else turn.now
+    following = next_firing(firing, now=served)
     if following is None:
         turn.withdraw(wait)
         return

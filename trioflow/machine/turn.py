@@ -106,8 +106,8 @@ class Turn:
     def _enter(self, track: Track, node: NodeProgram) -> None:
         track.hops += 1
         # A token that stops before a join could be missed by it; no loop is made of joins alone, so it stops behind.
-        if track.hops > self.program.hop_limit and not (node.behaviour.is_join and len(node.incoming) > 1):
-            limit = self.program.hop_limit
+        if track.hops > self.program.options.hop_limit and not (node.behaviour.is_join and len(node.incoming) > 1):
+            limit = self.program.options.hop_limit
             message = f"the token made {limit} steps without a wait or an executed activity: the model loops forever"
             self.incident(track, IncidentKind.STEP_LIMIT, Resume.ENTER, message)
             return

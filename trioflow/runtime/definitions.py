@@ -16,7 +16,7 @@ from trioflow.checkpoint.records import Definition
 from trioflow.errors import DefinitionNotFound, DefinitionRefused, ModelError
 from trioflow.expressions import Languages
 from trioflow.machine.compiler import compile_program
-from trioflow.machine.program import Program
+from trioflow.machine.program import Options, Program
 from trioflow.model import Definitions, Finding, Graph, Process, errors, report
 from trioflow.model.checks import check
 from trioflow.runtime.closed_store import closed_store
@@ -33,6 +33,7 @@ __all__ = ["Checked", "Deployed", "Programs", "Source", "check_document", "load_
 Source = str | Path | bytes | Definitions
 """What can be deployed: a path to a .bpmn file, its bytes, or a built model."""
 
+_DEFAULTS = Options()
 MAX_PROGRAMS = 256
 """Compiled versions that are kept; another one is compiled again from the store when it is needed."""
 
@@ -76,7 +77,9 @@ def load_document(source: Source) -> tuple[Document, bytes]:
     return read(content, name=str(path)), content
 
 
-def check_document(document: Document, content: bytes, languages: Languages, codec: ValueCodec) -> Checked:
+def check_document(
+    document: Document, content: bytes, languages: Languages, codec: ValueCodec, options: Options = _DEFAULTS
+) -> Checked:
     """Check and compile every executable process of a document; all findings of all of them."""
     findings = list(document.findings)
     programs: list[Program] = []
@@ -85,7 +88,7 @@ def check_document(document: Document, content: bytes, languages: Languages, cod
         for process in executable(definitions):
             graph = Graph.of(definitions, process)
             found = list(check(graph))
-            program, refused = compile_program(graph, languages, codec)
+            program, refused = compile_program(graph, languages, codec, options=options)
             if program is not None:
                 refused += tuple(unwired(program))
                 program = None if refused else program
@@ -131,12 +134,19 @@ class Programs:
     """The compiled definitions of one engine, by key and version."""
 
     def __init__(
-        self, store: DefinitionStore, languages: Languages, codec: ValueCodec, *, clock: Clock | None = None
+        self,
+        store: DefinitionStore,
+        languages: Languages,
+        codec: ValueCodec,
+        *,
+        clock: Clock | None = None,
+        options: Options = _DEFAULTS,
     ) -> None:
         self._store = store
         self._clock = SystemClock() if clock is None else clock
         self._languages = languages
         self._codec = codec
+        self._options = options
         self._programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
         self._latest: dict[str, int] = {}
 
@@ -147,7 +157,7 @@ class Programs:
         """
         with self._clock.held():
             document, content = await trio.to_thread.run_sync(load_document, source)
-        checked = check_document(document, content, self._languages, self._codec)
+        checked = check_document(document, content, self._languages, self._codec, self._options)
         refusing = errors(checked.findings, strict=strict)
         if refusing:
             raise DefinitionRefused(f"the model cannot be deployed:\n{report(refusing)}", checked.findings)
@@ -218,7 +228,7 @@ class Programs:
 
     def _compiled(self, definition: Definition) -> Program:
         document = read(definition.content, name=f"{definition.key} version {definition.version}")
-        checked = check_document(document, definition.content, self._languages, self._codec)
+        checked = check_document(document, definition.content, self._languages, self._codec, self._options)
         for program in checked.programs:
             if program.key == definition.key:
                 return program

@@ -25,7 +25,7 @@ from trioflow.expressions import Languages
 from trioflow.facts import Status
 from trioflow.machine.apply import apply, new_state
 from trioflow.machine.events import Start
-from trioflow.machine.program import Program
+from trioflow.machine.program import Options, Overdue, Program
 from trioflow.machine.state import Identity
 from trioflow.model.digest import DIGEST_ALGORITHM
 from trioflow.runtime.acts import Act, Reply
@@ -301,6 +301,9 @@ async def open_engine(
     worker_threads: int = 40,
     grace: float = 10.0,
     require_handlers: bool = False,
+    overdue: Overdue = "once",
+    presumed_abort: bool = True,
+    step_limit: int = 1_000_000,
 ) -> AsyncIterator[Engine]:
     """Open an engine; leaving the block shuts it down gracefully, and never ends an instance.
 
@@ -311,6 +314,11 @@ async def open_engine(
     run at once.  ``grace``: seconds that running steps have to finish at the end; those that do not are cancelled, and
     run again when the instance is loaded next.  ``require_handlers``: refuse a deployment whose handlers are missing
     (``HandlerMissing``).
+
+    ``overdue``: of a timer cycle whose points were missed, ``once`` fires once for all of them, ``skip`` not at all,
+    ``all`` each.  ``presumed_abort``: an error that leaves a sub-process has what that did undone first (a process says
+    otherwise for itself with ``trioflow:presumedAbort``).  ``step_limit``: steps of a token without a wait or an
+    executed activity, before it is an incident.
 
     An exception of the block itself leaves unwrapped; a bug of the engine propagates out of it.
     """
@@ -328,6 +336,7 @@ async def open_engine(
         worker_threads=worker_threads,
         grace=grace,
         require_handlers=require_handlers,
+        options=Options(hop_limit=step_limit, overdue=overdue, presumed_abort=presumed_abort),
     )
     failure: BaseException | None = None
     try:
@@ -363,6 +372,7 @@ class _Settings:
     worker_threads: int
     grace: float
     require_handlers: bool
+    options: Options
 
 
 def _store(store: str | Store | None, clock: Clock | None) -> Store:
@@ -406,7 +416,7 @@ async def _serve(settings: _Settings, *, task_status: trio.TaskStatus[Any]) -> N
             threads=trio.CapacityLimiter(settings.worker_threads),
             clock=settings.clock,
         )
-        programs = Programs(store, settings.languages, settings.codec, clock=settings.clock)
+        programs = Programs(store, settings.languages, settings.codec, clock=settings.clock, options=settings.options)
         engine = Engine(shell, programs, RecoveryReport())
         await _deploy(engine, settings)
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from trioflow.errors import BpmnError, EngineClosed, ExpressionError, InvalidRequest
-from trioflow.machine.behaviours.tasks import HandlerTask, ScriptBehaviour
+from trioflow.machine.behaviours.tasks import ScriptBehaviour
 from trioflow.machine.data import ScopeView
 from trioflow.machine.events import ActivityCompleted, ActivityFailed, ErrorThrown, Failure, Report
 from trioflow.machine.program import NodeProgram
@@ -26,6 +26,7 @@ from trioflow.runtime.shell import LOGGER
 from trioflow.runtime.work import Work
 
 if TYPE_CHECKING:
+    from trioflow.expressions import Script
     from trioflow.runtime.host import Host
 
 __all__ = ["Runner"]
@@ -100,8 +101,6 @@ class Runner:
             outputs = await self._call(track, node)
         except BpmnError as error:
             return _thrown(run, error)
-        except ExpressionError as error:
-            return ActivityFailed(track=run.track, step=run.step, failure=_failure(IncidentKind.SCRIPT, error))
         except _NoHandler as error:
             return ActivityFailed(track=run.track, step=run.step, failure=_failure(IncidentKind.MISSING_HANDLER, error))
         except Exception as error:
@@ -118,7 +117,7 @@ class Runner:
     async def _call(self, track: Track, node: NodeProgram) -> Mapping[str, Any]:
         behaviour = node.behaviour
         if isinstance(behaviour, ScriptBehaviour):
-            return await self._script(behaviour, track)
+            return await self._script(behaviour.script, track, node)
         assert behaviour.handler is not None
         shell = self._host.shell
         handler = shell.handlers.get(behaviour.handler)
@@ -134,12 +133,14 @@ class Runner:
             outputs = await handler.function(work)
         else:
             outputs = await self._handle(handler, work)
-        return _checked(outputs, handler, node)
+        return _checked(outputs, f"the handler {handler.name!r}", node)
 
-    async def _script(self, behaviour: ScriptBehaviour, track: Track) -> Mapping[str, Any]:
+    async def _script(self, script: Script, track: Track, node: NodeProgram) -> Mapping[str, Any]:
         state = self._host.state
-        assigned = behaviour.script.run(ScopeView(state, track.scope), state.header.now)
-        return await assigned if inspect.isawaitable(assigned) else assigned
+        assigned = script.run(ScopeView(state, track.scope), state.header.now)
+        if inspect.isawaitable(assigned):
+            assigned = await assigned
+        return _checked(assigned, f"the script in {script.language}", node)
 
     async def _handle(self, handler: Handler, work: Work) -> Any:
         if handler.limiter is None:
@@ -158,6 +159,8 @@ class Runner:
             return await trio.to_thread.run_sync(handler.function, work, limiter=shell.threads, abandon_on_cancel=True)
 
     def _failed(self, run: Run, node: NodeProgram, error: Exception, attempt: int) -> ActivityFailed:
+        if isinstance(node.behaviour, ScriptBehaviour):
+            return ActivityFailed(track=run.track, step=run.step, failure=_script_failure(error, node))
         handler = self._host.shell.handlers.get(node.behaviour.handler or "")
         retry = (handler.retry if handler is not None else None) or self._host.shell.retry
         failure = _failure(IncidentKind.HANDLER_FAILURE, error, where=node.label)
@@ -168,13 +171,13 @@ class _NoHandler(InvalidRequest):
     """The engine lacks the handler."""
 
 
-def _checked(outputs: Any, handler: Handler, node: NodeProgram) -> Mapping[str, Any]:
+def _checked(outputs: Any, whose: str, node: NodeProgram) -> Mapping[str, Any]:
     if outputs is None:
         return {}
     if isinstance(outputs, Mapping):
         return outputs
     raise InvalidRequest(
-        f"the handler {handler.name!r} of {node.label} returned {outputs!r} ({type(outputs).__name__}); "
+        f"{whose} of {node.label} returned {outputs!r} ({type(outputs).__name__}); "
         f"return a dict of outputs by name, or None"
     )
 
@@ -194,6 +197,13 @@ def _alone(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+def _script_failure(error: Exception, node: NodeProgram) -> Failure:
+    """A script is never tried again by itself: the same text with the same names would fail again."""
+    alone = _alone(error)
+    where = "" if isinstance(alone, ExpressionError) else node.label  # whatever else an engine raises needs its type
+    return _failure(IncidentKind.SCRIPT, alone, where=where)
 
 
 def _failure(kind: IncidentKind, error: BaseException, *, where: str = "") -> Failure:
