@@ -287,6 +287,16 @@ class Driver:
             return self._done(self.apply(TaskCompleted(wait=track.wait.id, outputs=outputs)))
         return self.apply(ActivityCompleted(track.id, track.step, outputs))
 
+    def complete_task(self, track: Track, **outputs: Any) -> Transition:
+        """Complete the user task that the token waits for."""
+        assert isinstance(track.wait, TaskWait)
+        return self._done(self.apply(TaskCompleted(wait=track.wait.id, outputs=outputs)))
+
+    def restore(self) -> None:
+        """Go on from what was stored, as after a crash."""
+        self.state = self.store.fold(self.program, self.state)
+        self._fine = self.fine_store.fold(self.program, self._fine)
+
     def complete_running(self, node: str, /, **outputs: Any) -> Transition:
         """Complete the step of the oldest token that executes one at the node."""
         track = self.running(node)

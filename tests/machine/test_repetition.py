@@ -76,7 +76,7 @@ def test_a_loop_without_condition_runs_to_its_maximum() -> None:
     """The maximum decides alone."""
     run = repeated(loop(maximum=4), kind="pass")
     run.start()
-    assert run.said("instance-completed") == ["t"] * 4
+    assert run.said("iteration-completed") == ["t"] * 4
     assert run.nodes == ["after"]
 
 
@@ -206,7 +206,7 @@ def test_a_completion_condition_completes_the_activity_once(until: str, complete
     for _ in range(completed):
         finish(run, bodies(run)[0], result="enough")
     assert run.nodes == ["after"]
-    assert run.said("instance-completed") == ["t"] * completed
+    assert run.said("iteration-completed") == ["t"] * completed
     assert run.said("activity-completed") == ["t"]
     assert run.data["r"] == ["enough"] * completed + [None] * (3 - completed)
 
@@ -306,7 +306,7 @@ def test_many_instances_open_within_the_budget_of_a_turn() -> None:
     transition = pieces.apply(Start(), budget=7)
     assert transition.refusal == ""
     assert pieces.nodes == whole.nodes == ["after"]
-    assert pieces.said("instance-completed") == ["t"] * 40
+    assert pieces.said("iteration-completed") == ["t"] * 40
 
 
 def test_an_incident_of_one_instance_leaves_the_others_alone() -> None:

@@ -96,7 +96,7 @@ class StandardLoop:
         loop, host = turn.state.scopes[scope.parent], turn.state.tracks[scope.host]
         if outputs:
             turn.write_in(host.scope, node.id, outputs)
-        turn.fact("instance-completed", body, index=scope.index)
+        turn.fact("iteration-completed", body, index=scope.index)
         ledger.instance_completed(turn, body, node, scope, loop.id)
         _end_instance(turn, host, body, scope)
         turn.declare(loop, {COUNTER: loop.index})
@@ -218,7 +218,7 @@ class MultiInstance:
             _count(turn, loop, COMPLETED, -1)
             turn.incident(body, IncidentKind.EXPRESSION, Resume.LEAVE, str(error))
             return
-        turn.fact("instance-completed", body, index=scope.index)
+        turn.fact("iteration-completed", body, index=scope.index)
         if self.output_item is not None:
             _keep(turn, loop, {scope.index: scope.data.get(self.output_item)})
         ledger.instance_completed(turn, body, node, scope, loop.id)
@@ -238,7 +238,7 @@ class MultiInstance:
         loop = turn.state.scopes[scope.parent]
         _count(turn, loop, ACTIVE, -1)
         _count(turn, loop, TERMINATED, 1)
-        turn.facts.append(("instance-terminated", node.id, host.id, {"index": scope.index}))
+        turn.facts.append(("iteration-terminated", node.id, host.id, {"index": scope.index}))
         turn.discard_scope(scope)
         self._go_on(turn, host, node, loop)
 
