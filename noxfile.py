@@ -7,6 +7,7 @@ arguments go behind a double dash: `nox -s "tests(3.12)" -- tests/machine -k joi
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,12 @@ SUPPORTED = ("3.13", "3.12", "3.11")
 
 # Set where the tests run the README's commands: the session is then only to show that it works.
 INNER = bool(os.environ.get("TRIOFLOW_INNER"))
+
+# As many processes as there are cores; one that has nothing left takes tests from another.  `-- -n0` undoes it.
+IN_PARALLEL = ("-n", "auto", "--dist", "worksteal")
+
+# What runs tasks at the same time: its tests have another order of them with each TRIOFLOW_SEED.
+BY_SEED = ("tests/crash", "tests/runtime", "tests/stores")
 
 # A virtual environment on PATH answers with the Python that it was made from.
 WHO_ARE_YOU = """
@@ -101,9 +108,10 @@ def tests(session: nox.Session) -> None:
     if INNER:
         arguments = ["tests/test_imports.py"]
     elif session.python == PYTHONS[NEWEST]:
-        arguments = []
+        arguments = [*IN_PARALLEL]
     else:
-        arguments = ["--ignore=tests/crash", "--ignore=tests/properties", "-m", "not slow"]
+        older = "not slow and not stress"
+        arguments = [*IN_PARALLEL, "--ignore=tests/crash", "--ignore=tests/properties", "-m", older]
     session.run("pytest", *arguments, *session.posargs)
 
 
@@ -156,6 +164,37 @@ def crash(session: nox.Session) -> None:
     install(session, "tests")
     runs = os.environ.get("TRIOFLOW_SIGKILL_RUNS", "50")
     session.run("pytest", "tests/crash", "-m", "sigkill", *session.posargs, env={"TRIOFLOW_SIGKILL_RUNS": runs})
+
+
+@nox.session(python=PYTHONS[NEWEST])
+def conformance(session: nox.Session) -> None:
+    """Run the conformance suite, print what came of each case, and test what it stands on."""
+    suite = Path(os.environ.get("TRIOFLOW_SHARED") or "../shared") / "conformance" / "betsy"
+    if not suite.is_dir():
+        session.skip(f"the cases are not at {suite}: set TRIOFLOW_SHARED to the folder with the shared test input")
+    install(session, "tests")
+    session.run("python", "-m", "tests.conformance", *session.posargs)
+    session.run("pytest", *IN_PARALLEL, "tests/conformance", "tests/model")
+
+
+@nox.session(python=PYTHONS[NEWEST])
+def stress(session: nox.Session) -> None:
+    """Run the stress tests, and the runtime under many orders of its tasks; TRIOFLOW_SEEDS says which, or how many."""
+    install(session, "tests")
+    for seed in seeds():
+        chosen = {"TRIOFLOW_SEED": str(seed)}
+        session.log(f"TRIOFLOW_SEED={seed}")
+        # Status 5: nothing is marked so.
+        session.run("pytest", *IN_PARALLEL, "-m", "stress", *session.posargs, env=chosen, success_codes=[0, 5])
+        session.run("pytest", *IN_PARALLEL, *BY_SEED, "-m", "not sigkill and not stress", *session.posargs, env=chosen)
+
+
+def seeds() -> list[int]:
+    """Return the seeds of a stress session: those that TRIOFLOW_SEEDS lists (``17,4711``), or so many random ones."""
+    wanted = os.environ.get("TRIOFLOW_SEEDS", "10")
+    if "," in wanted:
+        return [int(seed) for seed in wanted.split(",") if seed]
+    return random.SystemRandom().sample(range(10**6), int(wanted))
 
 
 @nox.session(python=PYTHONS[NEWEST])

@@ -1,8 +1,8 @@
-"""What all tests share: Hypothesis and its profiles, the seed of Trio's order, numbers that are summed over the session,
-the check for left threads, the shared files.
+"""What all tests share: Hypothesis and its profiles, the seed of Trio's order, numbers that are summed over the
+session, the check for left threads, the shared files.
 
-The suite may run in several processes at once (``pytest -n auto``): a test keeps to its ``tmp_path``, and needs no other
-test before it.
+The suite may run in several processes at once (``pytest -n auto``): a test keeps to its ``tmp_path``, and needs no
+other test before it.
 
 Time: pytest-trio gives `mock_clock`, which a test moves by hand, and `autojump_clock`, which
 jumps when every task waits.  A `@given` test calls `trio.run(..., clock=MockClock())` itself,
@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from trio._core import _run as trio_run
 
 # Importing Hypothesis is also what makes Trio shuffle every batch of runnable tasks, from a
 # seed that Hypothesis sets: without it a batch is only ever run forward or backward.
 from hypothesis import HealthCheck, settings
+from trio._core import _run as trio_run
 
 ROOT = Path(__file__).resolve().parent.parent
 

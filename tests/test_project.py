@@ -113,6 +113,93 @@ def test_ci_calls_the_test_command_of_the_readme() -> None:
     assert re.search(rf"^(part )?{re.escape(tests)}$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
 
 
+# ------------------------------------------------------------------ CI
+
+MAKES_THE_ENVIRONMENT = """\
+mkdir -p .venv/bin
+printf '#!/bin/sh\\n' > .venv/bin/pip
+cat > .venv/bin/nox <<'END'
+#!/bin/sh
+echo "$2 begins"
+test "$2" != "$BROKEN" || { echo "$2 is broken" >&2; exit 3; }
+echo "$2 ends"
+END
+chmod +x .venv/bin/*
+"""
+"""Stands for ``python3 -m venv .venv``: pip does nothing, and of nox one session can be broken."""
+
+
+def beside() -> list[str]:
+    """Return the sessions that CI runs beside the tests."""
+    listed = re.search(r"^beside=\((.*)\)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert listed
+    return listed[1].split()
+
+
+def ci(folder: Path, *, broken: str) -> tuple[int, str]:
+    """Run CI in an empty folder, with a nox that only talks; its status, and what it printed."""
+    script = folder / ".ci" / "run"
+    script.parent.mkdir()
+    shutil.copy2(ROOT / ".ci" / "run", script)
+    path = f"{executable(folder / 'bin' / 'python3', MAKES_THE_ENVIRONMENT).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "BROKEN": broken}
+    done = subprocess.run([script], env=env, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def test_ci_runs_what_nox_runs_by_default(noxfile: ModuleType) -> None:
+    """The sessions of a bare ``nox`` are the tests and those beside them: CI finds nothing that this would not find."""
+    assert sorted(noxfile.nox.options.sessions) == sorted(["tests", *beside()])
+
+
+def test_ci_is_green_if_all_parts_pass(tmp_path: Path) -> None:
+    """Each part is printed whole with its seconds, and the status is 0."""
+    status, said = ci(tmp_path, broken="none")
+
+    assert status == 0, said
+    for session in ("tests", *beside()):
+        part = rf"^=== \.venv/bin/nox -s {session}\b.*\n{session} begins\n{session} ends\n=== .*: \d+ s, passed$"
+        assert re.search(part, said, re.MULTILINE), said
+    assert said.endswith("=== all parts passed\n")
+
+
+@pytest.mark.parametrize("broken", ["tests", "lint", "examples"])
+def test_ci_is_red_if_one_part_fails(broken: str, tmp_path: Path) -> None:
+    """Whichever part fails, the others run and are printed, the failing one is named, and the status is not 0."""
+    status, said = ci(tmp_path, broken=broken)
+
+    assert status == 1, said
+    assert f"{broken} is broken" in said
+    assert said.splitlines()[-1] == f"=== FAILED: .venv/bin/nox -s {broken}"
+    assert [session for session in ("tests", *beside()) if f"{session} ends" not in said] == [broken]
+
+
+# ------------------------------------------------------------------ the session
+
+CONFTEST = "from tests.conftest import counted, pytest_terminal_summary\n"
+COUNTING = """\
+import pytest
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_it(number, counted):
+    counted("things tried", number)
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_numbers_are_summed_over_the_session(processes: str, tmp_path: Path) -> None:
+    """What tests count, such as crash points, is told as one number, in how many processes they ran too."""
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_it.py").write_text(COUNTING, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-n", processes, "-p", "no:cacheprovider", str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    done = subprocess.run(command, cwd=tmp_path, env=env, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "things tried: 10" in done.stdout
+
+
 # ------------------------------------------------------------------ the sessions
 
 
@@ -134,7 +221,7 @@ def test_every_session_that_is_called_exists(file: str) -> None:
     called = set(re.findall(r"nox -s \"?(\w+)", (ROOT / file).read_text("utf-8")))
 
     assert called
-    assert called <= sessions()
+    assert called | set(beside()) <= sessions()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, TypeVar
 
 import attrs
@@ -82,13 +83,19 @@ _DERIVED: Mapping[str, frozenset[str]] = {
 # ------------------------------------------------------------------ programs
 
 
+@cache
+def _documents() -> Documents:
+    """The writer and reader of documents: it takes longer to make than most of these tests take."""
+    return Documents(ValueCodec())
+
+
 def _compile(
     built: ProcessBuilder, languages: Languages | None, options: Options
 ) -> tuple[Program | None, tuple[Finding, ...]]:
     definitions = built.build()
     process = next(each for each in definitions.processes if each.id == built.id)
     graph = Graph.of(definitions, process)
-    return compile_program(graph, languages or Languages.default(), ValueCodec(), options=options)
+    return compile_program(graph, languages or Languages.default(), _documents().codec, options=options)
 
 
 def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000, **options: Any) -> Program:
@@ -223,7 +230,8 @@ class Driver:
         self._fine = new_state(identity(program, **fields))
         self._twins: list[State] = []
         self._max_twins = twins
-        documents = Documents(program.codec)
+        documents = _documents()
+        assert documents.codec is program.codec
         self.store = Store(documents, Recorder(documents, program))
         self.fine_store = Store(documents, Recorder(documents, program, small_base=0, small_tail=150))
         self.facts: list[RawFact] = []
@@ -272,7 +280,13 @@ class Driver:
 
     @staticmethod
     def _indexed(state: State) -> set[tuple[str, int]]:
-        kinds = {TimerWait: "timer", RetryWait: "timer", MessageWait: "subscription", TaskWait: "task"}
+        kinds = {
+            TimerWait: "timer",
+            RetryWait: "timer",
+            MessageWait: "subscription",
+            SignalWait: "subscription",
+            TaskWait: "task",
+        }
         waits = {(kinds[type(wait)], wait.id) for wait in state.waits.values() if type(wait) in kinds}
         return waits | {("incident", incident.id) for incident in state.incidents.values()}
 

@@ -45,8 +45,18 @@ def _timer(**fields: str) -> Build:
 
 
 NOT_EXECUTED: list[tuple[str, Build, str, str]] = [
-    ("inclusive", lambda p: p.start("s").inclusive("x"), "An inclusiveGateway", "elements that are executed"),
-    ("complex", lambda p: p.start("s").complex("x"), "A complexGateway", "elements that are executed"),
+    (
+        "event-gateway",
+        lambda p: p.event_gateway("x", instantiate=True),
+        "An instantiating event-based gateway",
+        "Start with start events",
+    ),
+    (
+        "receive",
+        lambda p: p.receive("x", message="m", instantiate=True),
+        "An instantiating receive task",
+        "Start with a message start event",
+    ),
 ]
 
 
@@ -250,17 +260,12 @@ def test_a_sub_process_has_one_start_event() -> None:
 def test_all_findings_come_out_of_one_pass() -> None:
     """Whoever corrects a model sees everything at once."""
     built = ProcessBuilder("p")
-    path = (
-        built.start("s")
-        .script("script", "import os")
-        .inclusive("inclusive")
-        .receive("rule", message="m", instantiate=True)
-    )
+    path = built.start("s").script("script", "import os").receive("rule", message="m", instantiate=True)
     path.when("1 +").catch("signal", on=SignalEventDefinition()).end("e")
     found = findings(built)
     about = {each.element_id for each in found}
-    assert about == {"script", "inclusive", "rule", "flow_rule_signal", "signal"}
-    assert len(found) == 5
+    assert about == {"script", "rule", "flow_rule_signal", "signal"}
+    assert len(found) == 4
 
 
 def test_process_features_that_are_not_executed_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -342,13 +343,13 @@ def fan_out(branches: int, *, steps: int = 1, wandering: bool = False) -> Proces
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The flows that holders were searched for, one per search."""
     calls: list[str] = []
-    search = joins._holder
+    search = type(joins.PARALLEL).find
 
-    def counted(program: object, node_id: str, flow_id: str, can_serve: object) -> str | None:
-        calls.append(flow_id)
-        return search(program, node_id, flow_id, can_serve)  # type: ignore[arg-type]  # passed on as they came
+    def counted(rule: Any, look: Any, want: str) -> str | None:
+        calls.append(want)
+        return search(rule, look, want)
 
-    monkeypatch.setattr(joins, "_holder", counted)
+    monkeypatch.setattr(type(joins.PARALLEL), "find", counted)
     return calls
 
 

@@ -7,6 +7,7 @@ three times the sum of the pieces, and cost is linear in the work done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,16 +16,29 @@ from attrs import define, field
 
 from trioflow.checkpoint.documents import SCHEMA, Documents
 from trioflow.checkpoint.records import (
+    SIGNAL,
     IncidentRow,
     IndexRow,
     Item,
+    Message,
     NewInstance,
     SubscriptionRow,
     TaskRow,
     TimerRow,
 )
 from trioflow.machine.program import Program
-from trioflow.machine.state import Incident, MessageWait, RetryWait, State, TaskWait, TimerWait, TrackState, Wait
+from trioflow.machine.state import (
+    Incident,
+    MessageWait,
+    RetryWait,
+    SignalWait,
+    State,
+    TaskWait,
+    TimerWait,
+    TrackState,
+    Wait,
+)
+from trioflow.machine.transition import MessagePost, Post, SignalPost
 
 __all__ = ["SMALL_BASE", "Recorder", "key_text"]
 
@@ -65,6 +79,7 @@ class Recorder:
         at: datetime,
         consumed: tuple[int, ...] = (),
         declined: tuple[int, ...] = (),
+        posts: Sequence[Post] = (),
         release: bool = False,
         with_piece: bool = True,
         resume: bool = False,
@@ -99,6 +114,8 @@ class Recorder:
             deleted=deleted,
             consumed=consumed,
             declined=declined,
+            messages=tuple(self._message(state, post) for post in posts if isinstance(post, MessagePost)),
+            signals=tuple(self._signal(state, post) for post in posts if isinstance(post, SignalPost)),
             release=release,
             idle=idle,
         )
@@ -130,6 +147,22 @@ class Recorder:
         self.indexed = state.header.counter
         if written:
             state.stored = state.header.counter
+
+    # -------------------------------------------------------------- what leaves
+
+    def _message(self, state: State, post: MessagePost) -> Message:
+        """Its id is made of instance and step, so that its receiver can tell a repetition."""
+        return Message(
+            name=post.name,
+            key=None if post.key is None else key_text(self.documents, post.key),
+            payload=self.documents.write_value(post.payload),
+            message_id=f"{state.identity.instance_id}/{post.step}",
+            tenant=state.identity.tenant,
+        )
+
+    def _signal(self, state: State, post: SignalPost) -> Message:
+        payload = self.documents.write_value(post.payload)
+        return Message(name=SIGNAL + post.name, payload=payload, tenant=state.identity.tenant)
 
     # -------------------------------------------------------------- pieces
 
@@ -169,6 +202,8 @@ class Recorder:
         instance_id = state.identity.instance_id
         if isinstance(entity, TimerWait | RetryWait):
             return TimerRow(instance_id, entity.id, entity.deadline)
+        if isinstance(entity, SignalWait):
+            return SubscriptionRow(instance_id, entity.id, SIGNAL + entity.name, None, None, state.identity.tenant)
         if isinstance(entity, MessageWait):
             key = None if entity.key is None else key_text(self.documents, entity.key)
             identity = state.identity
@@ -217,6 +252,7 @@ _KINDS: dict[type, str] = {
     TimerWait: TimerRow.kind,
     RetryWait: TimerRow.kind,
     MessageWait: SubscriptionRow.kind,
+    SignalWait: SubscriptionRow.kind,
     TaskWait: TaskRow.kind,
     Incident: IncidentRow.kind,
 }

@@ -14,6 +14,7 @@ from attrs import frozen
 from trioflow.facts import Status
 
 __all__ = [
+    "SIGNAL",
     "Definition",
     "Delivery",
     "IncidentRow",
@@ -165,6 +166,10 @@ IndexRow = TimerRow | SubscriptionRow | TaskRow | IncidentRow
 """``wait_id`` is the entity's id in its instance (for an incident: the incident's)."""
 
 
+SIGNAL = "\x1f"
+"""Stands before a signal's name where it is a subscription, message or delivery: no name in XML can have it."""
+
+
 # ------------------------------------------------------------------ one instance's part of a commit
 
 
@@ -178,6 +183,8 @@ class Item:
     ``piece`` None: only index rows change.
     ``deleted``: (kind, wait id) of index rows that are gone.
     ``consumed``/``declined``: delivery ids; a declined message is unassigned and matched again, in its place.
+    ``messages``, ``signals``: what the instance throws, stored with the item: a message for one receiver, a signal for
+    all who wait for it now, in other instances than this one.
     ``release``: give the ownership up in the same commit.
     ``idle``: nothing was applied since the instance was loaded; then what is noted of failures stays noted.
     """
@@ -196,6 +203,8 @@ class Item:
     deleted: tuple[tuple[str, int], ...] = ()
     consumed: tuple[int, ...] = ()
     declined: tuple[int, ...] = ()
+    messages: tuple[Message, ...] = ()
+    signals: tuple[Message, ...] = ()
     release: bool = False
     idle: bool = False
 

@@ -1,13 +1,12 @@
-"""How a failure is told: the reason, the place in the text, and the value concerned."""
+"""How a failure is told: the reason, and the place in the text."""
 
 from __future__ import annotations
 
-import reprlib
 from decimal import DecimalException
 
 from trioflow.errors import ExpressionError
 
-__all__ = ["Fault", "LocatedError", "explained", "located", "shown"]
+__all__ = ["Fault", "LocatedError", "explained", "located"]
 
 _EXCERPT = 100
 """Characters of the failing line that a message shows at most."""
@@ -71,18 +70,6 @@ def _excerpt(text: str, line: int | None, column: int | None, width: int) -> str
     offset = column - 1 - start
     carets = "^" * max(1, min(width, len(part) - offset))
     return f"\n    {part.rstrip()}\n    {' ' * offset}{carets}"
-
-
-def shown(value: object) -> str:
-    """A value for a message: short, however large or deep the value is."""
-    brief = reprlib.Repr()
-    brief.maxstring = brief.maxother = brief.maxlong = 60
-    try:
-        return brief.repr(value)
-    except Exception:  # noqa: BLE001  # see below
-        # An integer of more than 4,300 digits, or a repr of the application's own class that fails: a message about a
-        # failure must not fail itself.
-        return f"<{type(value).__name__}>"
 
 
 def explained(error: Exception) -> str:

@@ -21,14 +21,30 @@ if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
 
-__all__ = ["Single", "close", "complete", "enter", "finish", "instance_ended", "is_body", "leave", "open_instance"]
+__all__ = [
+    "Single",
+    "begin",
+    "close",
+    "complete",
+    "enter",
+    "finish",
+    "instance_ended",
+    "is_body",
+    "leave",
+    "open_instance",
+]
 
 
 def enter(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram) -> None:
     """A token arrives: the activity starts when enough of them are there, with its boundary events armed."""
+    waits = activity.start_quantity > 1 and not track.opened
+    if not waits or joins.gather(turn, track, node, activity.start_quantity):
+        begin(turn, track, node, activity)
+
+
+def begin(turn: Turn, track: Track, node: NodeProgram, activity: ActivityProgram) -> None:
+    """Enough tokens are there, or an operator says so."""
     if not track.opened:
-        if activity.start_quantity > 1 and not joins.gather(turn, track, node, activity.start_quantity):
-            return
         track.opened = turn.state.new_id()
         if not _arm_boundary_events(turn, track, activity):
             return
@@ -113,7 +129,7 @@ def finish(turn: Turn, track: Track, node: NodeProgram, values: Mapping[str, Val
 
 def _go_on(turn: Turn, track: Track, node: NodeProgram) -> None:
     if node.activity is None or not node.activity.in_ad_hoc or turn.inner_completed(track):
-        turn.leave(track, node)
+        node.behaviour.leave(turn, track, node)
 
 
 def close(turn: Turn, track: Track) -> None:

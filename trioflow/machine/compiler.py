@@ -38,6 +38,7 @@ from trioflow.model import (
     CancelEventDefinition,
     CatchEvent,
     CompensateEventDefinition,
+    ComplexGateway,
     DataObject,
     ErrorEventDefinition,
     EscalationEventDefinition,
@@ -375,7 +376,8 @@ _OWN_ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 def _default_of(node: FlowNode) -> str | None:
-    return node.default if isinstance(node, Activity | ExclusiveGateway | InclusiveGateway) else None
+    gateways = ExclusiveGateway | InclusiveGateway | ComplexGateway
+    return node.default if isinstance(node, Activity | gateways) else None
 
 
 def _a(tag: str) -> str:

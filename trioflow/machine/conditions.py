@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trioflow.errors import ExpressionError
-from trioflow.machine import associations, waits
+from trioflow.machine import associations, joins, waits
 from trioflow.machine.state import ConditionWait, DataWait
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def look(turn: Turn) -> None:
     touched: dict[int, ConditionWait | DataWait] = {}
     for name in state.changed:
         touched.update(state.conditions.get(name, {}))
+    changed = tuple(state.changed)
     state.changed.clear()
     seen = [(wait, _value(turn, wait)) for _, wait in sorted(touched.items())]
     for wait, value in seen:
@@ -41,6 +42,7 @@ def look(turn: Turn) -> None:
             state.waits.touch(wait)
             if value:
                 turn.occurred(wait, None)
+    joins.reconsider(turn, changed)
 
 
 def _value(turn: Turn, wait: ConditionWait | DataWait) -> bool | ExpressionError:

@@ -47,7 +47,7 @@ def write(state: State, scope_id: int, name: str, value: Value) -> None:
     scope = next(owner for owner in _owners(state, scope_id, name))
     scope.data[name] = value
     state.touched_data[(scope.id, name)] = None
-    if name in state.conditions:
+    if name in state.conditions or name in state.gated:
         state.changed[name] = None
 
 

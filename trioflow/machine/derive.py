@@ -29,12 +29,9 @@ def derive(program: Program, state: State) -> None:
     sweeps.index(state)
     for wait in state.waits.values():
         waits.attach(program, state, wait)
-    for arrival in state.arrivals.values():
-        joins.index(state.scopes[arrival.scope], arrival)
+    joins.index(program, state)
     _attach_incidents(state)
-    for scope in state.scopes.values():
-        scope.doubted.update(dict.fromkeys(scope.joins))
-        joins.look_for_holders(program, scope)
+    joins.derive(program, state)
 
 
 def _attach_incidents(state: State) -> None:

@@ -5,7 +5,7 @@ Both are projections of one state: they change nothing, and hold nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -13,7 +13,7 @@ from attrs import frozen
 
 from trioflow.machine import waits
 from trioflow.machine.behaviours.ad_hoc import AdHoc
-from trioflow.machine.joins import missing
+from trioflow.machine.join_reasons import AtGateway, AtJoin, ForTokens, HeldBack, JoinReason, MissingFlow, why_joining
 from trioflow.machine.program import NodeProgram, Program
 from trioflow.machine.state import (
     AdHocWait,
@@ -22,7 +22,6 @@ from trioflow.machine.state import (
     DataWait,
     FailedArming,
     Gathering,
-    Join,
     MessageWait,
     RetryWait,
     Scope,
@@ -38,6 +37,7 @@ from trioflow.machine.state import (
 from trioflow.values import Value
 
 __all__ = [
+    "AtGateway",
     "AtIncident",
     "AtJoin",
     "Explanation",
@@ -52,6 +52,8 @@ __all__ = [
     "ForSignal",
     "ForTask",
     "ForTimer",
+    "ForTokens",
+    "HeldBack",
     "Hosting",
     "MissingFlow",
     "Ready",
@@ -270,36 +272,6 @@ class Hosting:
 
 
 @frozen
-class MissingFlow:
-    """A flow that a join misses; ``holder`` is the label of the node whose token can still come (None: nobody can)."""
-
-    flow: str
-    holder: str | None
-
-    @property
-    def text(self) -> str:
-        """The flow, and from where its token can come."""
-        origin = "no token can come" if self.holder is None else f"a token can come from {self.holder}"
-        return f"{self.flow} ({origin})"
-
-
-@frozen(kw_only=True)
-class AtJoin:
-    """It waits at a join for the tokens of other flows; ``incident``: the join is stuck."""
-
-    arrived: tuple[str, ...]
-    missing: tuple[MissingFlow, ...]
-    incident: int | None
-
-    @property
-    def text(self) -> str:
-        """The reason as a person reads it."""
-        stuck = "" if self.incident is None else f"; the join is stuck (incident {self.incident})"
-        misses = ", ".join(flow.text for flow in self.missing)
-        return f"waits at the join, which holds {', '.join(self.arrived)} and misses {misses}{stuck}"
-
-
-@frozen
 class AtIncident:
     """An incident pins it."""
 
@@ -339,9 +311,12 @@ Reason = (
     | ForTask
     | ForRetry
     | Hosting
-    | AtJoin
+    | JoinReason
     | AtIncident
 )
+
+
+_Known = dict[tuple[int, str], JoinReason]
 
 
 @frozen(kw_only=True)
@@ -368,7 +343,7 @@ def tokens(program: Program, state: State) -> tuple[Token, ...]:
 
 def explain(program: Program, state: State) -> tuple[Explanation, ...]:
     """Why each live token is where it is, oldest first."""
-    joins: dict[tuple[int, str], AtJoin] = {}
+    joins: _Known = {}
     return tuple(
         Explanation(
             token=_token(program, state, track),
@@ -395,7 +370,7 @@ def _token(program: Program, state: State, track: Track) -> Token:
     )
 
 
-def _reason(program: Program, state: State, track: Track, joins: dict[tuple[int, str], AtJoin]) -> Reason:
+def _reason(program: Program, state: State, track: Track, joins: _Known) -> Reason:
     match track.state:
         case TrackState.READY | TrackState.ENDED:
             return Ready()
@@ -461,23 +436,12 @@ def _leads(track: Track, wait: Wait) -> bool:
     return isinstance(wait, Gathering) or wait.node not in gatherings
 
 
-def _at_join(program: Program, scope: Scope, node: NodeProgram, known: dict[tuple[int, str], AtJoin]) -> AtJoin:
+def _at_join(program: Program, scope: Scope, node: NodeProgram, known: _Known) -> JoinReason:
     """The reason of all that wait at this join, made once: there may be as many as it has flows."""
     key = (scope.id, node.id)
     if key not in known:
-        join = scope.joins[node.id]
-        known[key] = AtJoin(
-            arrived=tuple(flow.id for flow in node.incoming if flow.id in join.queues),
-            missing=tuple(_missing_flows(program, join, node)),
-            incident=None if join.incident is None else join.incident.id,
-        )
+        known[key] = why_joining(program, scope, node)
     return known[key]
-
-
-def _missing_flows(program: Program, join: Join, node: NodeProgram) -> Iterator[MissingFlow]:
-    for flow in missing(join, node):
-        holder = join.holders.get(flow)
-        yield MissingFlow(flow, None if holder is None else program.nodes[holder].label)
 
 
 _WAITS: dict[type, Callable[[Program, State, Any], Reason]] = {

@@ -62,17 +62,23 @@ def resolve(turn: Turn, event: ResolveIncident) -> None:
         turn.withdraw(_failed_arming(turn, incident))  # its host goes on without the event
         return
     if incident.resume is Resume.JOIN:
-        track = joins.fire_with_what_is_there(turn, turn.state.scopes[incident.scope], node)
-    else:
-        track = turn.state.tracks[incident.track]
-        turn.close_incident(track)
-        turn.withdraw_all(track)
+        _fire(turn, incident, node, flows)
+        return
+    track = turn.state.tracks[incident.track]
+    turn.close_incident(track)
+    turn.withdraw_all(track)
     if flows:
         turn.take(track, flows)
     elif incident.resume is Resume.LEAVE:
         activities.leave(turn, track, node)
     else:
         node.behaviour.resolved(turn, track, node)
+
+
+def _fire(turn: Turn, incident: Incident, node: NodeProgram, flows: list[FlowProgram]) -> None:
+    survivor = joins.fire_with_what_is_there(turn, turn.state.scopes[incident.scope], node, flows)
+    if survivor is not None and node.activity is not None:
+        activities.begin(turn, survivor, node, node.activity)
 
 
 def drop(turn: Turn, event: DropIncident) -> None:
@@ -97,7 +103,7 @@ def drop(turn: Turn, event: DropIncident) -> None:
 def _pinned(turn: Turn, incident: Incident) -> list[Track]:
     """The tokens that the incident holds, taken out of what holds them."""
     if incident.resume is Resume.JOIN:
-        return joins.surrender(turn.state, turn.state.scopes[incident.scope], turn.program.nodes[incident.node])
+        return joins.surrender(turn, turn.state.scopes[incident.scope], turn.program.nodes[incident.node])
     track = turn.state.tracks[incident.track]
     track.incident = None
     return [track]

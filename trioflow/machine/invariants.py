@@ -6,11 +6,12 @@ again from what is stored, and which joins are stuck is decided anew, by a searc
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from trioflow.facts import Status
-from trioflow.machine.program import NodeProgram, Program
+from trioflow.machine.join_invariants import of_holders, of_queues
+from trioflow.machine.program import Program
 from trioflow.machine.state import (
     AdHocWait,
     ConditionWait,
@@ -42,7 +43,7 @@ def violations(program: Program, state: State) -> list[str]:
     found += [sentence for check in _WITH_THE_PROGRAM for sentence in check(program, state)]
     if found or state.is_pending:
         return found
-    return [sentence for scope in state.scopes.values() for sentence in _holders(program, state, scope)]
+    return [sentence for scope in state.scopes.values() for sentence in of_holders(program, state, scope)]
 
 
 # ------------------------------------------------------------------ ids and references
@@ -345,94 +346,6 @@ def _tracks_of_scopes(program: Program, state: State) -> Iterator[str]:
             yield f"scope {scope.id} counts {scope.occupied}, and holds {dict(occupied)}"
 
 
-def _queues(program: Program, state: State) -> Iterator[str]:
-    expected: dict[int, dict[str, dict[str, list[int]]]] = {scope_id: {} for scope_id in state.scopes}
-    for arrival in state.arrivals.values():
-        track = state.tracks.get(arrival.track)
-        if track is None or (track.scope, track.node, track.flow) != (arrival.scope, arrival.node, arrival.flow):
-            yield f"arrival {arrival.id} is not where its track {arrival.track} is"
-        joins = expected.setdefault(arrival.scope, {})
-        joins.setdefault(arrival.node, {}).setdefault(arrival.flow, []).append(arrival.id)
-    for scope in state.scopes.values():
-        queues = {
-            node_id: {flow: [arrival.id for arrival in queue] for flow, queue in join.queues.items()}
-            for node_id, join in scope.joins.items()
-        }
-        if queues != expected[scope.id]:
-            yield f"scope {scope.id} has the queues {queues}, and the arrivals {expected[scope.id]}"
-        yield from _unfired(program, scope)
-
-
-def _unfired(program: Program, scope: Scope) -> Iterator[str]:
-    for node_id, join in scope.joins.items():
-        flows = {flow.id for flow in program.nodes[node_id].incoming}
-        if flows <= join.queues.keys():
-            yield f"the join {node_id!r} in scope {scope.id} has a token from every flow and did not fire"
-
-
-# ------------------------------------------------------------------ invariant 2: stuck joins
-
-
-def _holders(program: Program, state: State, scope: Scope) -> Iterator[str]:
-    if state.unsettled or scope.vacated or scope.doubted:
-        yield f"the joins of scope {scope.id} were not looked at: {scope.vacated}, {list(scope.doubted)}"
-    held = {(join, flow, node) for node, pairs in scope.held.items() for join, flow in pairs}
-    kept = {(node, flow, holder) for node, join in scope.joins.items() for flow, holder in join.holders.items()}
-    if held != kept or not all(scope.held.values()):
-        yield f"scope {scope.id} holds back {sorted(held)}, and its joins remember {sorted(kept)}"
-    served = _served(program, scope)
-    for node_id, join in scope.joins.items():
-        node = program.nodes[node_id]
-        missing = {flow.id for flow in node.incoming} - join.queues.keys()
-        if (node_id in served) is (join.incident is not None):
-            able = "can" if node_id in served else "cannot"
-            yield f"the join {node_id!r} in scope {scope.id} {able} fire, and has the incident {join.incident}"
-        if not join.holders.keys() <= missing or (node_id in served and join.holders.keys() != missing):
-            yield f"the join {node_id!r} misses {sorted(missing)}, and remembers holders of {sorted(join.holders)}"
-        for flow, holder in join.holders.items():
-            if holder not in scope.occupied and holder not in served:
-                yield f"the join {node_id!r} counts for {flow!r} on {holder!r}, where no token can move"
-            if flow not in _reached(program, holder, node):
-                yield f"the join {node_id!r} counts for {flow!r} on {holder!r}, from where no way leads there"
-
-
-def _served(program: Program, scope: Scope) -> set[str]:
-    """The joins that can still fire: searched forwards from the tokens, the machine goes backwards from the joins."""
-    served: set[str] = set()
-    while True:
-        sources = scope.occupied.keys() | served
-        more = {
-            node_id
-            for node_id, join in scope.joins.items()
-            if node_id not in served and _is_served(program, program.nodes[node_id], set(join.queues), sources)
-        }
-        if not more:
-            return served
-        served |= more
-
-
-def _is_served(program: Program, join: NodeProgram, arrived: set[str], sources: set[str]) -> bool:
-    reached = arrived.union(*(_reached(program, source, join) for source in sources))
-    return {flow.id for flow in join.incoming} <= reached
-
-
-def _reached(program: Program, start: str, join: NodeProgram) -> set[str]:
-    """The incoming flows of the join that a token at ``start`` can reach without passing the join."""
-    reached: set[str] = set()
-    if start == join.id:
-        return reached
-    seen = {start}
-    front = deque(seen)
-    while front:
-        for flow in program.nodes[front.popleft()].outgoing:
-            if flow.target == join.id:
-                reached.add(flow.id)
-            elif flow.target not in seen:
-                seen.add(flow.target)
-                front.append(flow.target)
-    return reached
-
-
 _OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
     _ids,
     _places,
@@ -445,7 +358,7 @@ _OF_THE_STATE: tuple[Callable[[State], Iterator[str]], ...] = (
 _WITH_THE_PROGRAM: tuple[Callable[[Program, State], Iterator[str]], ...] = (
     _references,
     _scopes,
-    _queues,
+    of_queues,
     _tracks_of_scopes,
     _wait_indexes,
     _armed,

@@ -34,6 +34,7 @@ __all__ = [
     "Program",
     "ScopeProgram",
     "Undo",
+    "Ways",
 ]
 
 
@@ -231,9 +232,20 @@ class Options:
             raise InvalidRequest(f"a token cannot make fewer than 1 step, so the step limit is no {self.hop_limit}")
 
 
+@frozen
+class Ways:
+    """Which incoming flows of one join can be reached from a node: with boundary events, and without (13.4.3)."""
+
+    holding: frozenset[str]
+    releasing: frozenset[str]
+
+
 @define(eq=False, kw_only=True)
 class Program:
-    """One version of one process, ready to run.  ``scopes`` is keyed by the id of the process or sub-process."""
+    """One version of one process, ready to run.  ``scopes`` is keyed by the id of the process or sub-process.
+
+    ``ways`` (by join, then by node) and ``followers`` (the nodes to which ways lead) are computed at first use.
+    """
 
     key: str
     graph: Graph
@@ -247,3 +259,5 @@ class Program:
     ad_hoc: frozenset[str] = frozenset()
     """The ids of its ad-hoc sub-processes."""
     options: Options = Options()
+    ways: dict[str, Mapping[str, Ways]] = field(factory=dict)
+    followers: dict[str, tuple[str, ...]] = field(factory=dict)

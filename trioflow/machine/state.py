@@ -182,13 +182,13 @@ class Scope:
     occupied: dict[str, int] = field(factory=dict)
     """Derived: node id to how many tokens rest there, those that wait at a join excepted."""
     held: dict[str, set[tuple[str, str]]] = field(factory=dict)
-    """Derived: node id to the (join, missing flow) pairs that a token at that node holds back."""
+    """Derived: node id to the (join, want) pairs that count on a token at that node."""
     vacated: list[str] = field(factory=list)
     """Derived: nodes of ``held`` that the last token left since the joins were last looked at."""
     doubted: dict[str, None] = field(factory=dict)
-    """Derived: joins all of whose missing flows must be looked at (a set that keeps its order)."""
+    """Derived: joins all of whose wants must be looked at (a set that keeps its order)."""
     joins: dict[str, Join] = field(factory=dict)
-    """Derived: node id to the queues of a join that holds a token."""
+    """Derived: node id to the queues of a join that holds a token, or waits for its reset."""
 
 
 @define(eq=False)
@@ -531,14 +531,22 @@ class Incident:
 class Join:
     """Derived: the queues of one join in one scope instance.
 
-    ``queues``: incoming flow id to the arrivals that wait there, oldest first (only non-empty ones).
-    ``holders``: missing flow id to the node of a token that can still serve it; looked for again when the
-    last token leaves that node.  A join without an incident has one for each missing flow, at every quiescent point.
+    ``queues``: incoming flow id to the arrivals that wait there, oldest first (only non-empty ones); ``count``: how
+    many those are.  ``holders``: what it wants (of a parallel join each missing flow) to the node of a token that
+    can still bring it; looked for again when the last token leaves that node.  A join that is not at an incident has
+    all of them, at every quiescent point.  ``candidates``: of those who held an inclusive join back when its round
+    began, the ones that were not found to have gone.  ``gate``: it is a complex gateway that waits for its reset, and
+    counts the flows ``taken`` as filled.  ``since``: when the incident opened that an operator has just retried.
     """
 
     queues: dict[str, deque[Arrival]] = field(factory=dict)
+    count: int = 0
     holders: dict[str, str] = field(factory=dict)
     incident: Incident | None = None
+    candidates: list[str] | None = None
+    gate: Gate | None = None
+    taken: frozenset[str] = frozenset()
+    since: datetime | None = None
 
 
 # ------------------------------------------------------------------ tables
@@ -654,6 +662,10 @@ class State:
     """Derived: variable name to the conditions and waiting activities that read it, in the order of arming."""
     changed: dict[str, None] = field(factory=dict)
     """Names that they read and that were written since the conditions were last looked at."""
+    gated: dict[str, dict[tuple[int, str], None]] = field(factory=dict)
+    """Derived: variable name to the (scope, join) pairs whose activation condition reads it."""
+    rested: int = 0
+    """Derived: the counter at the last quiescent point; who arrived at a join before it has waited there."""
 
     @property
     def is_pending(self) -> bool:

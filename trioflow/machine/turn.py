@@ -107,9 +107,7 @@ class Turn:
         track.hops += 1
         # A token that stops before a join could be missed by it; no loop is made of joins alone, so it stops behind.
         if track.hops > self.program.options.hop_limit and not (node.behaviour.is_join and len(node.incoming) > 1):
-            limit = self.program.options.hop_limit
-            message = f"the token made {limit} steps without a wait or an executed activity: the model loops forever"
-            self.incident(track, IncidentKind.STEP_LIMIT, Resume.ENTER, message)
+            self.livelock(track, Resume.ENTER)
             return
         if node.activity is not None:
             activities.enter(self, track, node, node.activity)
@@ -119,7 +117,15 @@ class Turn:
             self.facts.append(("activity-ready", node.id, track.id, _NOTHING))
         node.behaviour.enter(self, track, node)
 
+    def livelock(self, track: Track, resume: Resume) -> None:
+        """The token goes round and round: it is stopped."""
+        limit = self.program.options.hop_limit
+        message = f"the token made {limit} steps without a wait or an executed activity: the model loops forever"
+        self.incident(track, IncidentKind.STEP_LIMIT, resume, message)
+
     def _transition(self, *, pending: bool) -> Transition:
+        if not pending:
+            self.state.rested = self.state.header.counter
         return Transition(self.facts, self.effects, self.consumed, self.declined, self.posts, self.refusal, pending)
 
     def fact(self, kind: str, track: Track, /, **details: Any) -> None:
@@ -362,7 +368,11 @@ class Turn:
 
     def decide(self, condition: Evaluable, scope_id: int, whose: str = "") -> bool:
         """The value of a condition, which must be true or false; ``whose`` names it in the error."""
-        value = condition.evaluate(ScopeView(self.state, scope_id), self.now)
+        return self.decide_in(condition, ScopeView(self.state, scope_id), whose)
+
+    def decide_in(self, condition: Evaluable, view: ScopeView, whose: str = "") -> bool:
+        """The value of a condition where these names can be read."""
+        value = condition.evaluate(view, self.now)
         if value is True or value is False:
             return value
         raise ConditionFailed(
@@ -501,6 +511,8 @@ class Turn:
     def discard_scope(self, scope: Scope) -> None:
         """Take an empty scope out of the state, with its data and entry counts (its tombstone stands for them too)."""
         state = self.state
+        if scope.joins:
+            joins.clear(self, scope)
         if scope.kind is ScopeKind.BODY:
             for node_id in self.program.scopes[scope.node].nodes:
                 state.entries.pop((scope.id, node_id), None)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from trioflow.checkpoint.documents import Documents
 from trioflow.checkpoint.recorder import key_text
-from trioflow.checkpoint.records import InstanceHead, Message
+from trioflow.checkpoint.records import SIGNAL, InstanceHead, Message
 from trioflow.errors import (
     EngineClosed,
     HandlerMissing,
@@ -226,8 +226,7 @@ class Engine:
         """
         self._check_open()
         codec, documents = self._shell.codec, self._shell.documents
-        if not name:
-            raise InvalidRequest("a message needs a name")
+        _check_name("message", name)
         if time_to_live < 0:
             raise InvalidRequest(f"the message {name!r} has a time to live of {time_to_live} s: it cannot be negative")
         message = Message(
@@ -256,6 +255,19 @@ class Engine:
         again = await self._shell.store.send(message)  # known by its id: nothing is sent twice
         return _outcome(again, duplicate=sent.duplicate)
 
+    async def signal(self, name: str, payload: Any = None) -> int:
+        """Broadcast a signal to all that wait for it at this moment, parked instances included; how many those are.
+
+        Returns when it is stored.  It is never buffered: who waits later does not get it.
+        """
+        self._check_open()
+        _check_name("signal", name)
+        codec, documents = self._shell.codec, self._shell.documents
+        payload_bytes = documents.write_value(codec.canonical(payload, "payload"))
+        sent = await self._shell.store.broadcast(Message(name=SIGNAL + name, payload=payload_bytes))
+        self._shell.residents.deliver_all(sent)
+        return len(sent)
+
     # -------------------------------------------------------------- observation
 
     def observe(self, *, buffer: int = 1_000) -> AbstractAsyncContextManager[Observation]:
@@ -273,6 +285,11 @@ class Engine:
     def _check_open(self) -> None:
         if self._shell.closing:
             raise EngineClosed("the engine is closing and takes no new work")
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not name or not name.isprintable():
+        raise InvalidRequest(f"a {kind} needs a name that can be printed, not {name!r}")
 
 
 def _outcome(sent: Sent, *, duplicate: bool | None = None) -> MessageOutcome:

@@ -20,10 +20,10 @@ from trioflow.checkpoint.records import Item, SubscriptionRow
 from trioflow.errors import EngineBug, InvalidRequest, StoreError, TrioflowError
 from trioflow.facts import RawFact
 from trioflow.machine.apply import advance, apply
-from trioflow.machine.events import Event, MessageArrived, Report
+from trioflow.machine.events import Event, MessageArrived, Report, SignalArrived
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
-from trioflow.machine.transition import Effect, Run, Stop, Transition
+from trioflow.machine.transition import Effect, Post, Run, Stop, Transition
 from trioflow.runtime.acts import Act, Reply, Told, ownership_lost
 from trioflow.runtime.parking import Berth
 from trioflow.runtime.shell import LOGGER, Shell
@@ -82,6 +82,7 @@ class Host:
     _blocked: tuple[Blocked, ...] = field(init=False, default=())
     _consumed: tuple[int, ...] = field(init=False, default=())
     _declined: tuple[int, ...] = field(init=False, default=())
+    _posts: tuple[Post, ...] = field(init=False, default=())
     _deliveries: frozenset[int] = field(init=False, default=frozenset())
 
     def __attrs_post_init__(self) -> None:
@@ -237,7 +238,7 @@ class Host:
             if reply is not None:
                 reply.fail(ownership_lost(self.instance_id))
             return
-        if isinstance(event, MessageArrived) and self._is_known(event, reply):
+        if isinstance(event, MessageArrived | SignalArrived) and self._is_known(event, reply):
             return
         try:
             transition = apply(self.program, self.state, event, self.shell.store.now())
@@ -255,7 +256,7 @@ class Host:
             declined = isinstance(event, MessageArrived) and event.delivery in transition.declined
             self._reply_when_stored(reply, value=not declined)
 
-    def _is_known(self, event: MessageArrived, reply: Reply | None) -> bool:
+    def _is_known(self, event: MessageArrived | SignalArrived, reply: Reply | None) -> bool:
         """Whether that delivery was handled already: a sender and a look into the store may both bring it."""
         if event.delivery not in self._deliveries:
             self._deliveries |= {event.delivery}
@@ -282,12 +283,14 @@ class Host:
     # -------------------------------------------------------------- what a transition leads to
 
     def _absorb(self, transition: Transition) -> None:
-        if not (transition.facts or transition.effects or transition.declined):
+        if not (transition.facts or transition.effects or transition.declined or transition.consumed):
             return  # an event that was not wanted: nothing has happened
         self.seq += 1
         if transition.consumed or transition.declined:
             self._consumed += tuple(transition.consumed)
             self._declined += tuple(transition.declined)
+        if transition.posts:
+            self._posts += tuple(transition.posts)
         if self.state.incidents.touched:
             self._log_incidents()
         if self.shell.observers:
@@ -368,7 +371,8 @@ class Host:
         state = self.state
         if state.is_terminal:
             return  # its last item is its release, once its tasks have ended
-        if state.waits.touched or state.incidents.touched or self._consumed or self._declined or self._never_stored:
+        letters = self._consumed or self._declined or self._posts
+        if state.waits.touched or state.incidents.touched or letters or self._never_stored:
             self._commit_now(release=False)
         elif len(state.tracks.touched) > MANY_MARKS:
             self.recorder.take(state, written=False)
@@ -411,12 +415,14 @@ class Host:
     def _item(self, *, release: bool, with_piece: bool) -> Item:
         consumed, self._consumed = self._consumed, ()
         declined, self._declined = self._declined, ()
+        posts, self._posts = self._posts, ()
         return self.recorder.item(
             self.state,
             commit_id=self.shell.commit_id(),
             at=self.state.header.now,
             consumed=consumed,
             declined=declined,
+            posts=posts,
             release=release,
             with_piece=with_piece,
             resume=release and self.state.is_executing,
@@ -433,6 +439,10 @@ class Host:
             self.shell.timers.stored(item)
         if outcome.deliveries:
             self.shell.residents.deliver_all(outcome.deliveries)
+        if outcome.sent:
+            self.shell.residents.deliver_all(outcome.sent)
+        if outcome.is_repeated and (item.messages or item.signals):
+            self.shell.recovery.look_everywhere()
         if item.declined or (self.state.is_terminal and any(kind == SUBSCRIPTION for kind, _ in item.deleted)):
             self.shell.recovery.look()  # a message may have been matched again, to an instance that is parked
         self._release_pending()

@@ -44,9 +44,15 @@ class Recovery:
         self._shell = shell
         self._report = report
         self._wanted = trio.Event()
+        self._everywhere = False
 
     def look(self) -> None:
         """Something may have been assigned to an instance that nobody holds: look now, not at the next poll."""
+        self._wanted.set()
+
+    def look_everywhere(self) -> None:
+        """What was sent to whom is not known (an answer was lost): look for the instances that are here too."""
+        self._everywhere = True
         self._wanted.set()
 
     async def run(self) -> None:
@@ -79,6 +85,10 @@ class Recovery:
             while page := await self._shell.store.undelivered(after=after, limit=PAGE):
                 self._shell.residents.deliver_all(page)
                 after = page[-1].id
+            if self._everywhere:
+                self._everywhere = False
+                for host in self._shell.residents.hosts():
+                    self._shell.residents.deliver_all(await self._shell.store.deliveries(host.instance_id))
             await self._shell.store.expire()
         except StoreError as error:
             LOGGER.error("the store does not tell its deliveries: %s", error)

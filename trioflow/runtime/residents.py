@@ -15,7 +15,7 @@ import trio
 from attrs import define, field
 
 from trioflow.checkpoint.recorder import RESUME, Recorder
-from trioflow.checkpoint.records import Delivery, InstanceHead, TimerRow
+from trioflow.checkpoint.records import SIGNAL, Delivery, InstanceHead, TimerRow
 from trioflow.errors import (
     CorruptRecord,
     DefinitionNotFound,
@@ -26,7 +26,7 @@ from trioflow.errors import (
 )
 from trioflow.machine.apply import running_steps
 from trioflow.machine.derive import derive
-from trioflow.machine.events import MessageArrived, Reentered
+from trioflow.machine.events import MessageArrived, Reentered, SignalArrived
 from trioflow.machine.program import Program
 from trioflow.machine.state import State
 from trioflow.machine.transition import Transition
@@ -159,9 +159,12 @@ class Residents:
         for delivery in deliveries:
             self.deliver(delivery.instance_id, Act(self.arrival(delivery)))
 
-    def arrival(self, delivery: Delivery) -> MessageArrived:
+    def arrival(self, delivery: Delivery) -> MessageArrived | SignalArrived:
         """The event that a delivery is for its instance."""
         payload = self._shell.documents.read_value(delivery.payload)
+        if delivery.name.startswith(SIGNAL):
+            name = delivery.name.removeprefix(SIGNAL)
+            return SignalArrived(wait=delivery.wait_id, delivery=delivery.id, name=name, payload=payload)
         return MessageArrived(wait=delivery.wait_id, delivery=delivery.id, name=delivery.name, payload=payload)
 
     async def _enter(self, entry: Entering) -> None:

@@ -24,6 +24,7 @@ from trioflow.runtime.handlers import Handler
 from trioflow.runtime.parking import Berth
 from trioflow.runtime.shell import LOGGER
 from trioflow.runtime.work import Work
+from trioflow.values.display import shown
 
 if TYPE_CHECKING:
     from trioflow.expressions import Script
@@ -177,7 +178,7 @@ def _checked(outputs: Any, whose: str, node: NodeProgram) -> Mapping[str, Any]:
     if isinstance(outputs, Mapping):
         return outputs
     raise InvalidRequest(
-        f"{whose} of {node.label} returned {outputs!r} ({type(outputs).__name__}); "
+        f"{whose} of {node.label} returned {shown(outputs)} ({type(outputs).__name__}); "
         f"return a dict of outputs by name, or None"
     )
 

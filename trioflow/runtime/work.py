@@ -78,7 +78,7 @@ class Work:
         return "/".join((self.instance_id, *path, track.node, str(track.entry)))
 
     def _step_into(self, scope: Scope) -> Iterator[str]:
-        """The node with the entry of its host; of a loop or multi-instance the index too, of which the loop is no step."""
+        """The node with its host's entry; in a loop or multi-instance with the index too, and the loop is no step."""
         if scope.host is None or scope.kind is ScopeKind.LOOP:
             return
         host = self._state.tracks[scope.host]

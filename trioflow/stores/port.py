@@ -115,10 +115,14 @@ class Outcome:
 
     ``deliveries``: after an item that armed a subscription, consumed a message or released the instance was stored,
     all that is assigned to it (buffered messages that its free subscriptions match are assigned first); else empty.
+    ``sent``: what the messages and signals of the item became for other instances.  ``is_repeated``: it was stored by
+    an earlier call whose answer was lost, and with that ``sent``.
     """
 
     answer: Answer
     deliveries: tuple[Delivery, ...] = ()
+    sent: tuple[Delivery, ...] = ()
+    is_repeated: bool = False
     reason: str = ""
 
 
@@ -314,6 +318,12 @@ class MessageStore(Protocol):
 
     async def send(self, message: Message) -> Sent:
         """Store the message, then look for a subscription and assign it (one transaction, or two in that order)."""
+
+    async def broadcast(self, signal: Message) -> tuple[Delivery, ...]:
+        """Store a signal for all who wait for it at this moment; its name has the mark ``SIGNAL`` in front.
+
+        It is never buffered, and one whose receiver has ended is gone.
+        """
 
     async def deliveries(self, instance_id: str) -> tuple[Delivery, ...]:
         """What is assigned to the instance and not consumed, oldest first."""

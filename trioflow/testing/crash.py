@@ -206,6 +206,10 @@ class _Forwarding:
         await self._living()
         return await self._inner.send(message)
 
+    async def broadcast(self, signal: Message) -> tuple[Delivery, ...]:
+        await self._living()
+        return await self._inner.broadcast(signal)
+
     async def deliveries(self, instance_id: str) -> tuple[Delivery, ...]:
         await self._living()
         return await self._inner.deliveries(instance_id)
@@ -278,6 +282,10 @@ class CrashingStore(_Forwarding):
     async def send(self, message: Message) -> Sent:
         """Store a message, or crash on the way."""
         return await self._at_risk("send", lambda: self._inner.send(message))
+
+    async def broadcast(self, signal: Message) -> tuple[Delivery, ...]:
+        """Store a signal, or crash on the way."""
+        return await self._at_risk("broadcast", lambda: self._inner.broadcast(signal))
 
     async def _at_risk(self, operation: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._living()

@@ -22,7 +22,6 @@ __all__ = [
     "Value",
     "canonical_zone",
     "exact_scalar",
-    "shown",
 ]
 
 # A union would be exact, but invariance (`list[int]` is no `list[Value]`) would make every user of it cast.
@@ -39,7 +38,6 @@ MAX_DEPTH: Final = 100
 MAX_PARTS: Final = 5_000_000
 """How many values one value may hold in all; a shared part counts each time that it is reached."""
 
-_SHOWN: Final = 80
 
 # Canonical whatever their content is; str, Decimal and the kinds with a zone have to be looked at.
 PLAIN: Final = frozenset({type(None), bool, int, float, bytes, date, timedelta, UUID, Duration})
@@ -112,12 +110,6 @@ def _converted(value: object, base: type, convert: Callable[[Any], Any]) -> Valu
 
 def _is_nan(plain: Value) -> bool:
     return isinstance(plain, float | Decimal) and math.isnan(plain)
-
-
-def shown(value: object) -> str:
-    """The repr of a value for a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _name(cls: type) -> str:

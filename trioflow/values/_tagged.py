@@ -17,8 +17,9 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from trioflow.errors import CorruptRecord, TrioflowError, UnstorableValue
-from trioflow.values._kinds import Value, shown
+from trioflow.values._kinds import Value
 from trioflow.values._registry import RegisteredType
+from trioflow.values.display import shown
 from trioflow.values.durations import Duration
 from trioflow.values.moments import format_moment, parse_zone
 

@@ -15,7 +15,7 @@ from cattrs import BaseConverter, Converter, transform_error
 from cattrs.gen import make_dict_structure_fn
 
 from trioflow.errors import InvalidRequest
-from trioflow.values._kinds import shown
+from trioflow.values.display import shown
 from trioflow.values.durations import Duration
 from trioflow.values.moments import parse_moment
 

@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 import attrs
 
 from trioflow.errors import ExpressionError
-from trioflow.values._kinds import MAX_DEPTH, Value, shown
+from trioflow.values._kinds import MAX_DEPTH, Value
+from trioflow.values.display import shown
 
 __all__ = ["Path", "extended"]
 

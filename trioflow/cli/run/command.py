@@ -101,7 +101,7 @@ def run(
     plan = Plan(
         content=content,
         process_key=program.key,
-        handlers=handlers_for(program.handler_names, given, supply, prompt),
+        handlers=handlers_for(sorted(program.handler_names), given, supply, prompt),
         supply=supply,
         variables={**answers.variables, **_from_file(variables_file), **dict(map(_pair, pairs))},
         instance_id=instance_id or f"{program.key}-{secrets.token_hex(4)}",

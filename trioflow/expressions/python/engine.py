@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trioflow.errors import TrioflowError
-from trioflow.expressions.faults import Fault, LocatedError, explained, shown
+from trioflow.expressions.faults import Fault, LocatedError, explained
 from trioflow.expressions.limits import Limits
 from trioflow.expressions.python.functions import FUNCTIONS, bpmn_error, record_entries
 from trioflow.expressions.python.kinds import SCALARS
@@ -26,6 +26,7 @@ from trioflow.expressions.python.statements import ScriptRewriter
 from trioflow.expressions.python.subscripts import Place, item, part
 from trioflow.expressions.python.undefined import undefined
 from trioflow.expressions.python.writing import concat, formatted
+from trioflow.values.display import shown
 
 if TYPE_CHECKING:
     from trioflow.values import Value

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from trioflow.errors import BpmnError
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.python.kinds import COLLECTIONS, NUMBERS, TEXTS, exact_context
 from trioflow.expressions.python.operators import UNARY, add, key
 from trioflow.expressions.python.ordering import choose, sort
 from trioflow.expressions.python.run import Run
 from trioflow.expressions.python.writing import admit_magnitude, text
+from trioflow.values.display import shown
 
 __all__ = ["FUNCTIONS", "KEYED", "LAZY", "bpmn_error", "record_entries"]
 

@@ -13,12 +13,13 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from trioflow.expressions.faults import Fault, explained, shown
+from trioflow.expressions.faults import Fault, explained
 from trioflow.expressions.python.kinds import COLLECTIONS, TEXTS, exact_context, is_object
 from trioflow.expressions.python.mutators import LIST_MUTATORS, RECORD_MUTATORS, SET_MUTATORS
 from trioflow.expressions.python.operators import key
 from trioflow.expressions.python.run import Run
 from trioflow.expressions.python.subscripts import entries_of
+from trioflow.values.display import shown
 
 __all__ = ["METHODS", "attribute", "field_names", "method"]
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.python.operators import key
 from trioflow.expressions.python.ordering import sort
 from trioflow.expressions.python.run import Run
 from trioflow.expressions.python.subscripts import entries_of
+from trioflow.values.display import shown
 
 __all__ = ["LIST_MUTATORS", "MUTATING", "RECORD_MUTATORS", "SET_MUTATORS"]
 

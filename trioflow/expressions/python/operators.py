@@ -8,9 +8,10 @@ from decimal import Context, Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from trioflow.expressions.faults import Fault, explained, shown
+from trioflow.expressions.faults import Fault, explained
 from trioflow.expressions.python.kinds import COLLECTIONS, NUMBERS, PLAIN, SCALARS, TEXTS, exact_context, is_object
 from trioflow.expressions.python.run import Run
+from trioflow.values.display import shown
 
 __all__ = ["BINARY", "COMPARISONS", "UNARY", "add", "chain", "key", "tested"]
 

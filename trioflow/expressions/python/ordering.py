@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.python.run import Run
+from trioflow.values.display import shown
 
 __all__ = ["choose", "sort"]
 

@@ -10,9 +10,10 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.limits import Limits
 from trioflow.expressions.python.kinds import COLLECTIONS, SCALARS, TEXTS
+from trioflow.values.display import in_order, shown
 
 __all__ = ["Run", "private_copy"]
 
@@ -124,7 +125,7 @@ class Run:
         iterable: Iterable[Any] = value
         if kind is set:
             self.turns(len(value) * max(1, weight))
-            iterable = _in_order(value)
+            iterable = in_order(value)
         elif kind not in COLLECTIONS and kind not in TEXTS and kind is not GeneratorType:
             raise Fault(f"cannot go through {shown(value)}: it is no list, record, set or text")
         return iterable  # a generator pays inside, where its own loops start
@@ -207,13 +208,6 @@ def _inside(value: Any) -> Iterator[Any]:
     if attrs.has(kind):
         return (getattr(value, field.name) for field in attrs.fields(kind))
     return iter(())
-
-
-def _in_order(value: set[Any]) -> list[Any]:
-    try:
-        return sorted(value)
-    except TypeError:
-        return sorted(value, key=lambda part: (type(part).__name__, repr(part)))
 
 
 def _record_key(key: Any) -> str:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import attrs
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.python.kinds import is_object
 from trioflow.expressions.python.operators import key
 from trioflow.expressions.python.run import Run
+from trioflow.values.display import shown
 
 __all__ = ["Place", "entries_of", "item", "part"]
 

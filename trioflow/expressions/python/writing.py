@@ -7,10 +7,11 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-from trioflow.expressions.faults import Fault, shown
+from trioflow.expressions.faults import Fault
 from trioflow.expressions.python.kinds import COLLECTIONS, SCALARS
 from trioflow.expressions.python.members import formatted_moment
 from trioflow.expressions.python.run import Run
+from trioflow.values.display import shown
 
 __all__ = ["admit_magnitude", "concat", "formatted", "text"]
 

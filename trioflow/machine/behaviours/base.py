@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trioflow.errors import EngineBug
+from trioflow.machine.joins import QUANTITY, JoinRule
 from trioflow.machine.state import FailedArming
 from trioflow.machine.triggers import ConditionTrigger, EventPlan, TriggerPlan, report
 from trioflow.model import FlowNode
@@ -31,6 +32,8 @@ class Behaviour:
     """The moments of a node.  A kind overrides those that can happen to it; the others are bugs of the engine."""
 
     __slots__ = ()
+    join_rule: JoinRule = QUANTITY
+    """What tokens that wait for others at this node wait for; before an activity, for enough of them to start it."""
     is_join = False
     """Whether tokens of several incoming flows wait for each other here."""
     handles = False
@@ -115,6 +118,14 @@ class Behaviour:
     def inner_completed(self, turn: Turn, host: Track, node: NodeProgram, scope: Scope, done: Track) -> bool:
         """Of an ad-hoc sub-process: an activity inside has completed; False: its token is not to go on."""
         raise _impossible("choose activities", host)
+
+    def leave(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        """Choose the outgoing flows; once more, if that failed before."""
+        turn.leave(track, node)
+
+    def joined(self, turn: Turn, track: Track, node: NodeProgram) -> None:
+        """The join fired when all tokens were at rest, and this is the survivor."""
+        raise _impossible("have been joined", track)
 
     def swept(self, turn: Turn, track: Track, node: NodeProgram, label: str) -> None:
         """The compensation that the token waited for has ended; ``label`` is what the wait was given."""

@@ -9,7 +9,7 @@ from attrs import frozen
 from trioflow.errors import ExpressionError, UnstorableValue
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.behaviours.catching import arm_token
-from trioflow.machine.behaviours.tasks import HandlerTask, handler_name
+from trioflow.machine.behaviours.tasks import HandlerTask, handler_name, implemented_by
 from trioflow.machine.behaviours.throwing import MessageAction
 from trioflow.machine.state import IncidentKind, Resume, Track, TrackState, Trigger
 from trioflow.machine.triggers import EventPlan, MessageTrigger, came
@@ -77,12 +77,14 @@ def _receive(compilation: Compilation, element: FlowNode) -> Behaviour:
 
 
 def _send(compilation: Compilation, element: FlowNode) -> Behaviour:
-    """With a handler of its own it calls that; else it throws its message (*choice*)."""
+    """With an implementation that names a handler it calls that; else it throws its message (*choice*)."""
     assert isinstance(element, SendTask)
-    name = handler_name(compilation, element)
-    if name is not None or element.message_ref is None:
-        return HandlerTask(compilation.handler(name or element.id))
-    message = _message(compilation, element, element.message_ref)
+    operation = compilation.operation(element.operation_ref)
+    ref = element.message_ref or (operation.in_message_ref if operation else None)
+    implementation = implemented_by(element)
+    if implementation is not None or ref is None:
+        return HandlerTask(compilation.handler(implementation or handler_name(compilation, element) or element.id))
+    message = _message(compilation, element, ref)
     return Send(MessageAction(message, compilation.own_expression(element, "correlationKey")))
 
 

@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from trioflow.machine.turn import Turn
     from trioflow.values import Value
 
-__all__ = ["COMPILERS", "HandlerTask", "Pass", "ScriptBehaviour", "Step", "UserTaskBehaviour", "handler_name"]
+__all__ = [
+    "COMPILERS",
+    "HandlerTask",
+    "Pass",
+    "ScriptBehaviour",
+    "Step",
+    "UserTaskBehaviour",
+    "handler_name",
+    "implemented_by",
+]
 
 
 @frozen
@@ -212,6 +221,11 @@ def handler_name(compilation: Compilation, element: ServiceTask | SendTask | Bus
     operation = None if isinstance(element, BusinessRuleTask) else compilation.operation(element.operation_ref)
     if operation is not None and operation.name:
         return operation.name
+    return implemented_by(element)
+
+
+def implemented_by(element: ServiceTask | SendTask | BusinessRuleTask) -> str | None:
+    """What its implementation names, if that is none of the standard's words and no address."""
     implementation = element.implementation
     if implementation and not implementation.startswith("##") and "://" not in implementation:
         return implementation

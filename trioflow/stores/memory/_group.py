@@ -61,14 +61,36 @@ class Group:
     def _answer(self, item: Item, owner: Owner, clock: Clock) -> Outcome:
         row = self._rows.get(item.instance_id)
         if row is not None and row.commit_id == item.commit_id:
-            return self._outcome(row, item)  # stored before; only the answer was lost
+            return evolve(self._outcome(row, item), is_repeated=True)  # stored before; only the answer was lost
         refused = self._refusal(row, item, owner)
         if refused is not None:
             return _REFUSED[refused]
         if row is None:
             row = self._insert(item, owner)
         self._write(row, item, clock)
-        return self._outcome(row, item)
+        if not (item.messages or item.signals):
+            return self._outcome(row, item)
+        sent = self._throw(item, clock.now())
+        return evolve(self._outcome(row, item), sent=sent)
+
+    def _throw(self, item: Item, now: datetime) -> tuple[Delivery, ...]:
+        """What the item sends: messages, each to one receiver, then signals."""
+        found = [self.send(message, now).delivery for message in item.messages]
+        sent = [delivery for delivery in found if delivery is not None]
+        for signal in item.signals:
+            sent += self.broadcast(signal, now, besides=item.instance_id)
+        return tuple(sent)
+
+    def broadcast(self, signal: Message, now: datetime, *, besides: str = "") -> tuple[Delivery, ...]:
+        """Store a signal for all who wait for it, in the order of arming."""
+        sent: list[Delivery] = []
+        for waiting in self.post.all_for(signal):
+            if waiting.row.instance_id != besides:
+                letter = self.post.hand(signal, waiting, now)
+                self._rows[waiting.row.instance_id].receive(letter)
+                assert letter.delivery is not None
+                sent.append(letter.delivery)
+        return tuple(sent)
 
     def _refusal(self, row: Row | None, item: Item, owner: Owner) -> Answer | None:
         if row is None:
@@ -228,11 +250,11 @@ class Group:
             back = list(row.inbox or ())
         for letter in back:
             row.give_up(letter)
-            freed += _some(self.post.decline(letter))
+            freed += _some(self.post.consume(letter) if letter.is_signal else self.post.decline(letter))
         if item.status not in TERMINAL:
             self._fill(freed, now)
         for letter in sorted(back, key=_number):
-            if letter.delivery is None and letter.expires > now:
+            if letter.state == "buffered" and letter.expires > now:
                 self._hand_out(letter)
 
     def _fill(self, freed: list[Waiting], now: datetime) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from attrs import define, evolve
 
-from trioflow.checkpoint.records import Delivery, Message, SubscriptionRow
+from trioflow.checkpoint.records import SIGNAL, Delivery, Message, SubscriptionRow
 from trioflow.stores.matching import ANYONE, addressee, key_text, matches
 from trioflow.stores.memory._order import Lines, Ordered
 
@@ -47,6 +47,11 @@ class Letter:
     receiver: str | None = None
     delivery: Delivery | None = None
     waiting: Waiting | None = None
+
+    @property
+    def is_signal(self) -> bool:
+        """Whether it is one receiver's copy of a signal: it goes to nobody else."""
+        return self.message.name.startswith(SIGNAL)
 
 
 class PostOffice:
@@ -188,6 +193,27 @@ class PostOffice:
         self.outgoing[delivery.id] = letter
         self._outgoing.add(delivery.id)
         return delivery
+
+    def all_for(self, signal: Message) -> list[Waiting]:
+        """All who wait for a signal, in the order of arming."""
+        return [self._waiting[number] for number in self._free.after(("any", signal.tenant, signal.name))]
+
+    def hand(self, signal: Message, waiting: Waiting, now: datetime) -> Letter:
+        """Give a signal to one who waits for it; who does goes on waiting."""
+        self._sending += 1
+        self._assigned += 1
+        row = waiting.row
+        delivery = Delivery(
+            id=self._assigned,
+            instance_id=row.instance_id,
+            wait_id=row.wait_id,
+            name=signal.name,
+            payload=signal.payload,
+        )
+        letter = Letter(self._sending, signal, now, now, "assigned", row.instance_id, delivery)
+        self.outgoing[delivery.id] = letter
+        self._outgoing.add(delivery.id)
+        return letter
 
     def outgoing_after(self, delivery_id: int) -> Iterator[Letter]:
         """Assigned and not consumed, in order of delivery id, those behind that id."""

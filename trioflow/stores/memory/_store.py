@@ -249,6 +249,11 @@ class MemoryStore:
         await trio.lowlevel.checkpoint()
         return self._data.send(message, self._clock.now())
 
+    async def broadcast(self, signal: Message) -> tuple[Delivery, ...]:
+        """Store a signal for all who wait for it."""
+        await trio.lowlevel.checkpoint()
+        return self._data.broadcast(signal, self._clock.now())
+
     async def deliveries(self, instance_id: str) -> tuple[Delivery, ...]:
         """What is assigned to the instance."""
         await trio.lowlevel.checkpoint()

@@ -10,11 +10,11 @@ from typing import Any, Final
 import orjson
 from attrs import define, frozen
 
-from trioflow.checkpoint.records import Item, NewInstance, SubscriptionRow
+from trioflow.checkpoint.records import Delivery, Item, NewInstance, SubscriptionRow
 from trioflow.facts import TERMINAL
 from trioflow.stores.port import Answer, CommitAnswer, Outcome, Owner
 from trioflow.stores.sqlite._columns import micros
-from trioflow.stores.sqlite._messages import Settling, deliveries_of, looks_for_deliveries
+from trioflow.stores.sqlite._messages import Settling, broadcast, deliveries_of, looks_for_deliveries, send
 from trioflow.stores.sqlite._waits import WaitWriter
 
 __all__ = ["UNFIT", "Commit", "is_current"]
@@ -167,10 +167,12 @@ class _Wave:
         accepted: list[Item] = []
         answers: list[Answer] = []
         before: list[_Head | None] = []
+        repeated: set[str] = set()
         for item in items:
             head = self._heads.get(item.instance_id)
             if head is not None and head.commit_id == item.commit_id:
                 answers.append(Answer.STORED)  # stored before; only the answer was lost
+                repeated.add(item.instance_id)
                 continue
             refused = self._refusal(head, item)
             answers.append(refused or Answer.STORED)
@@ -179,12 +181,24 @@ class _Wave:
                 before.append(head)
                 self._heads[item.instance_id] = self._accepted(head, item)
         self._write(accepted, before)
-        return [self._outcome(item, answer) for item, answer in zip(items, answers, strict=True)]
+        sent = {item.instance_id: self._throw(item) for item in accepted if item.messages or item.signals}
+        return [
+            self._outcome(item, answer, sent=sent.get(item.instance_id, ()), is_repeated=item.instance_id in repeated)
+            for item, answer in zip(items, answers, strict=True)
+        ]
 
-    def _outcome(self, item: Item, answer: Answer) -> Outcome:
-        if answer is not Answer.STORED or not looks_for_deliveries(item):
-            return Outcome(answer=answer)
-        return Outcome(answer=answer, deliveries=deliveries_of(self._db, self._group, item.instance_id))
+    def _throw(self, item: Item) -> tuple[Delivery, ...]:
+        """What the item sends: messages, each to one receiver, then signals."""
+        found = [send(self._db, self._group, message, self._now).delivery for message in item.messages]
+        sent = [delivery for delivery in found if delivery is not None]
+        for signal in item.signals:
+            sent += broadcast(self._db, self._group, signal, self._now, besides=item.instance_id)
+        return tuple(sent)
+
+    def _outcome(self, item: Item, answer: Answer, *, sent: tuple[Delivery, ...], is_repeated: bool) -> Outcome:
+        looks = answer is Answer.STORED and looks_for_deliveries(item)
+        deliveries = deliveries_of(self._db, self._group, item.instance_id) if looks else ()
+        return Outcome(answer=answer, deliveries=deliveries, sent=sent, is_repeated=is_repeated)
 
     def _read(self, items: Sequence[Item]) -> None:
         self._read_heads({item.instance_id for item in items})

@@ -15,7 +15,7 @@ from trioflow.checkpoint.records import Delivery, Item, Message, SubscriptionRow
 from trioflow.stores.matching import ANYONE, addressee, key_text
 from trioflow.stores.port import Sent
 
-__all__ = ["Settling", "deliveries_of", "expire", "looks_for_deliveries", "send", "undelivered"]
+__all__ = ["Settling", "broadcast", "deliveries_of", "expire", "looks_for_deliveries", "send", "undelivered"]
 
 _TICK: Final = timedelta(microseconds=1)
 
@@ -77,6 +77,24 @@ _POST: Final = """
 INSERT INTO trioflow_messages
     (group_id, tenant, name, key, business_key, message_id, payload, state, expires, remembered)
 VALUES (?, ?, ?, ?, ?, ?, ?, 'buffered', ?, ?)
+"""
+
+_SIGNALLED: Final = """
+SELECT instance_id, wait_id FROM trioflow_subscriptions
+WHERE group_id = ? AND tenant = ? AND name = ? AND delivery IS NULL AND instance_id <> ? ORDER BY number
+"""
+
+_SIGNAL: Final = """
+INSERT INTO trioflow_messages (group_id, tenant, name, payload, state, expires, remembered)
+VALUES (?, ?, ?, ?, 'signal', ?, ?)
+"""
+
+_DELIVER: Final = "INSERT INTO trioflow_deliveries (group_id, message, instance_id, wait_id) VALUES (?, ?, ?, ?)"
+
+# A signal goes with the last of its deliveries.
+_SIGNAL_GONE: Final = """
+DELETE FROM trioflow_messages WHERE number = ?
+AND NOT EXISTS (SELECT 1 FROM trioflow_deliveries WHERE message = trioflow_messages.number)
 """
 
 _LETTER: Final = """
@@ -187,6 +205,19 @@ def _post(db: sqlite3.Connection, group: int, message: Message, now: int) -> int
     return number
 
 
+def broadcast(
+    db: sqlite3.Connection, group: int, signal: Message, now: int, *, besides: str = ""
+) -> tuple[Delivery, ...]:
+    """Store a signal once, with a delivery for each who waits for it."""
+    receivers = db.execute(_SIGNALLED, (group, signal.tenant, signal.name, besides)).fetchall()
+    if not receivers:
+        return ()
+    number = db.execute(_SIGNAL, (group, signal.tenant, signal.name, signal.payload, now, now)).lastrowid
+    rows = [(group, number, instance_id, wait_id) for instance_id, wait_id in receivers]
+    db.executemany(_DELIVER, rows)
+    return _deliveries(db.execute(f"{_DELIVERY} WHERE delivery.message = ? ORDER BY delivery.id", (number,)))
+
+
 # ------------------------------------------------------------------ matching
 
 
@@ -283,7 +314,7 @@ class Settling:
     def consume(self, delivery: int) -> None:
         """End a delivery for good."""
         number = self._withdraw(delivery)
-        if number is not None:
+        if number is not None and not self._was_signal(number):
             self._db.execute("DELETE FROM trioflow_messages WHERE number = ? AND message_id IS NULL", (number,))
             self._db.execute(
                 "UPDATE trioflow_messages SET state = 'consumed', payload = x'' WHERE number = ?", (number,)
@@ -292,9 +323,16 @@ class Settling:
     def decline(self, delivery: int) -> None:
         """Take a delivery back into the buffer, in its place; nothing, if the instance has it no more."""
         number = self._withdraw(delivery)
-        if number is not None:
+        if number is not None and not self._was_signal(number):
             self._db.execute(_TAKE_BACK, (number,))
             self._back.append(number)
+
+    def _was_signal(self, number: int) -> bool:
+        """Whether it was a signal: nobody else gets it, and it goes with its last delivery."""
+        (state,) = self._db.execute("SELECT state FROM trioflow_messages WHERE number = ?", (number,)).fetchone()
+        if state == "signal":
+            self._db.execute(_SIGNAL_GONE, (number,))
+        return bool(state == "signal")
 
     def decline_all(self) -> None:
         """Take everything back."""

@@ -15,7 +15,7 @@ from trioflow.errors import StoreError, StoreTooNew
 
 __all__ = ["SCHEMA", "SYNCHRONOUS", "Migration", "admit", "connect", "migrate", "migrations"]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The number of this code's schema: that of its last migration."""
 
 SYNCHRONOUS: Final = ("full", "extra", "normal")

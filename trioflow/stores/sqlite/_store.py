@@ -319,6 +319,10 @@ class SQLiteStore:
         """Store a message and look who waits for it, in one transaction."""
         return await self._write(_messages.send, message, self._ticks())
 
+    async def broadcast(self, signal: Message) -> tuple[Delivery, ...]:
+        """Store a signal for all who wait for it, in one transaction."""
+        return await self._write(_messages.broadcast, signal, self._ticks())
+
     async def deliveries(self, instance_id: str) -> tuple[Delivery, ...]:
         """What is assigned to the instance."""
         return await self._read(_messages.deliveries_of, instance_id)

@@ -19,6 +19,7 @@ from trioflow.testing.store_kit.definitions import DefinitionContract
 from trioflow.testing.store_kit.messages import MessageContract
 from trioflow.testing.store_kit.ownership import OwnershipContract
 from trioflow.testing.store_kit.support import Engine, MakeStore, ManualClock, after_item, message, new_item
+from trioflow.testing.store_kit.thrown import ThrownContract
 from trioflow.testing.store_kit.waits import WaitContract
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "MessageContract",
     "OwnershipContract",
     "StoreContract",
+    "ThrownContract",
     "WaitContract",
     "after_item",
     "message",
@@ -37,5 +39,7 @@ __all__ = [
 ]
 
 
-class StoreContract(OwnershipContract, CommitContract, DefinitionContract, WaitContract, MessageContract):
+class StoreContract(
+    OwnershipContract, CommitContract, DefinitionContract, WaitContract, MessageContract, ThrownContract
+):
     """All of the port."""
