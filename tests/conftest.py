@@ -102,8 +102,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 IDLE_WORKER = re.compile(r"Trio thread \d+")
 """The name that Trio's cached threads have between two jobs; with a job they are named for it."""
-PATIENCE = 20.0
-"""Seconds of real time that a thread which is just ending may take for it, on a machine that is busy with others."""
+PATIENCE = 60.0
+"""Seconds of real time after which a thread or another program counts as stuck, on a machine that is busy with others.
+
+No test waits so long for what comes.
+"""
 
 
 def busy_threads() -> set[threading.Thread]:

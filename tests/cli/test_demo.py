@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from tests.cli.support import EXAMPLES, widest, words
+from tests.conftest import PATIENCE
 from trioflow.cli.demo.coordinator import Ending, nodes
 from trioflow.cli.demo.ledger import Entry, append, read_ledger
 from trioflow.cli.demo.order import INSTANCE, KILLED_IN, SECONDS, VARIABLES, model, receipt
@@ -36,7 +37,13 @@ def test_the_demo_kills_its_worker_and_comes_to_its_end(tmp_path: Path) -> None:
     environment = {"TMPDIR": str(tmp_path), "COLUMNS": "80"}
 
     result = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
     )
 
     assert result.returncode == 0, result.stdout + result.stderr

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.support import EXAMPLES, answers, call, greeting, patience, saved, shop, widest, words
+from tests.conftest import PATIENCE
 
 ALL = {
     "variables": {"order_id": "o-1"},
@@ -234,10 +235,10 @@ def test_ctrl_c_shuts_down_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert process.stdout is not None
     said = b""
     while b"waits for its timer" not in said:
-        assert select.select([process.stdout], [], [], 20)[0], said
+        assert select.select([process.stdout], [], [], PATIENCE)[0], said
         said += os.read(process.stdout.fileno(), 4096)
     process.send_signal(signal.SIGINT)
-    rest, _ = process.communicate(timeout=20)
+    rest, _ = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 130
     assert "Interrupted. Instance p-1 has not ended." in words(rest.decode())

@@ -19,7 +19,7 @@ import pytest
 import trio
 from attrs import define, field, frozen
 
-from tests.conftest import ROOT
+from tests.conftest import PATIENCE, ROOT
 from tests.crash.support import live_keys
 from tests.crash.worker import ORDERS, STEPS, expected
 from trioflow.errors import StoreError
@@ -28,8 +28,6 @@ from trioflow.stores.sqlite import SQLiteStore
 RUNS = int(os.environ.get("TRIOFLOW_SIGKILL_RUNS", "5"))
 SEED = int(os.environ.get("TRIOFLOW_SIGKILL_SEED") or random.SystemRandom().randrange(10**6))
 MOST_KILLS = 3
-PATIENCE = 60.0
-"""Seconds of real time after which a worker counts as stuck."""
 
 
 @frozen

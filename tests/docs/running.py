@@ -18,13 +18,14 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import PATIENCE
 from tests.docs.blocks import ROOT, Block, blocks_of
 from trioflow.model import Level
 from trioflow.xml import read
 
 __all__ = ["LONGEST", "Page", "commands", "matches"]
 
-LONGEST = 60.0
+LONGEST = 2 * PATIENCE
 """Seconds of real time that one command may take."""
 
 _FRAGMENT = """\

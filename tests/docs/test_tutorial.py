@@ -54,7 +54,7 @@ def test_the_first_step_installs_trioflow(tmp_path: Path) -> None:
     env.pop("VIRTUAL_ENV", None)
 
     done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=8 * LONGEST, check=False
+        ["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=4 * LONGEST, check=False
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -242,12 +242,16 @@ BOMBS: Final = [
 ]
 
 
+SECONDS: Final = 20.0
+"""Of processor time: many times what each bomb takes, for a busy machine; without limits most would take for ever."""
+
+
 @pytest.fixture
 def in_time() -> Iterator[None]:
-    """A bomb that is taken apart costs no noticeable time."""
+    """A bomb that is taken apart costs seconds at most."""
     start = time.process_time()
     yield
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.usefixtures("in_time")
@@ -297,7 +301,7 @@ def test_script_bomb_fails_within_the_limits(text: str, limit: str | None) -> No
     """Whatever a script lets grow ends in an ExpressionError, within seconds and megabytes."""
     start = time.process_time()
     assert script_failure_of(text).limit == limit
-    assert time.process_time() - start < 5.0
+    assert time.process_time() - start < SECONDS
 
 
 def test_limits_cannot_be_caught() -> None:

@@ -59,7 +59,19 @@ from trioflow.model.findings import Finding
 from trioflow.model.graph import Graph
 from trioflow.values import ValueCodec
 
-__all__ = ["NOON", "Driver", "Store", "compiled", "differences", "failure", "findings", "identity", "seen", "thrown"]
+__all__ = [
+    "NOON",
+    "Driver",
+    "Store",
+    "compiled",
+    "differences",
+    "documents",
+    "failure",
+    "findings",
+    "identity",
+    "seen",
+    "thrown",
+]
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 """When every instance of these tests is created."""
@@ -84,7 +96,7 @@ _DERIVED: Mapping[str, frozenset[str]] = {
 
 
 @cache
-def _documents() -> Documents:
+def documents() -> Documents:
     """The writer and reader of documents: it takes longer to make than most of these tests take."""
     return Documents(ValueCodec())
 
@@ -95,7 +107,7 @@ def _compile(
     definitions = built.build()
     process = next(each for each in definitions.processes if each.id == built.id)
     graph = Graph.of(definitions, process)
-    return compile_program(graph, languages or Languages.default(), _documents().codec, options=options)
+    return compile_program(graph, languages or Languages.default(), documents().codec, options=options)
 
 
 def compiled(built: ProcessBuilder, *, hop_limit: int = 5_000, **options: Any) -> Program:
@@ -230,10 +242,9 @@ class Driver:
         self._fine = new_state(identity(program, **fields))
         self._twins: list[State] = []
         self._max_twins = twins
-        documents = _documents()
-        assert documents.codec is program.codec
-        self.store = Store(documents, Recorder(documents, program))
-        self.fine_store = Store(documents, Recorder(documents, program, small_base=0, small_tail=150))
+        assert program.codec is documents().codec
+        self.store = Store(documents(), Recorder(documents(), program))
+        self.fine_store = Store(documents(), Recorder(documents(), program, small_base=0, small_tail=150))
         self.facts: list[RawFact] = []
         self.transitions: list[Transition] = []
         self._prove_the_folds()

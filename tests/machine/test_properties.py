@@ -14,8 +14,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.machine.support import NOON, Driver, Store, compiled, differences, failure, identity, seen
-from trioflow.checkpoint.documents import Documents
+from tests.machine.support import NOON, Driver, Store, compiled, differences, documents, failure, identity, seen
 from trioflow.checkpoint.recorder import Recorder
 from trioflow.facts import Status
 from trioflow.machine.apply import apply, new_state
@@ -226,8 +225,7 @@ def _acts(state: State, data: st.DataObject) -> Event | None:
 def test_no_graph_of_gateways_breaks_an_invariant(graph: Any, data: st.DataObject) -> None:
     """Loops, self-loops, joins that wait for each other: after each event all holds, and the fold goes on alike."""
     program = _wild(*graph)
-    documents = Documents(program.codec)
-    store = Store(documents, Recorder(documents, program, small_base=0, small_tail=300))
+    store = Store(documents(), Recorder(documents(), program, small_base=0, small_tail=300))
     state = new_state(identity(program))
     twin: State | None = None
     event: Event | None = Start(variables={"choice": 0})

@@ -11,7 +11,8 @@ from tests.machine.support import NOON, Driver, compiled, identity
 from trioflow.facts import Status
 from trioflow.machine import joins
 from trioflow.machine.apply import apply, new_state
-from trioflow.machine.events import ActivityCompleted, ResolveIncident, RetryIncident, Start
+from trioflow.machine.events import ActivityCompleted, AdHocActivated, ResolveIncident, RetryIncident, Start
+from trioflow.machine.state import AdHocWait
 from trioflow.machine.transition import Run
 from trioflow.model.builder import ProcessBuilder, Scope
 
@@ -399,3 +400,24 @@ def test_resolving_many_stuck_joins_looks_only_at_those_behind_each(searches: li
         apply(program, state, ResolveIncident(incident=incident.id), NOON)
     assert not state.has_incidents
     assert len(searches) <= 3 * pairs
+
+
+def test_an_activity_that_is_chosen_later_takes_the_incident_of_a_join_away() -> None:
+    """In an ad-hoc sub-process a token starts by no way in the model: what nobody could serve can be served then."""
+    built = ProcessBuilder("p")
+    sub = built.start("s").ad_hoc("x", until="False")
+    with sub as inner:
+        inner.parallel("join").service("after")
+        inner.service("a").to("join")
+        inner.service("b").to("join")
+    run = Driver(compiled(built))
+    run.start()
+    wait = run.armed("x", AdHocWait)
+    run.apply(AdHocActivated(wait=wait.id, activity="a"))
+    run.complete("a")
+    assert run.incidents == [("stuck", "join")]
+    run.apply(AdHocActivated(wait=wait.id, activity="b"))
+    assert run.incidents == []
+    assert run.said("incident-overtaken") == ["join"]
+    run.complete("b")
+    assert "after" in run.nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import trio
 
 import trioflow
+from tests.conftest import PATIENCE
 from trioflow import Engine, ProcessBuilder, Work
 from trioflow.checkpoint.records import Item
 from trioflow.errors import StoreError
@@ -162,13 +164,12 @@ async def crashed(
         handle.inner.abandon()
 
 
-async def until(condition: Callable[[], Any], *, turns: int = 10_000) -> None:
-    """Let others run until the condition holds; no time passes."""
-    for _ in range(turns):
-        if condition():
-            return
+async def until(condition: Callable[[], Any]) -> None:
+    """Let others run until the condition holds; no time of theirs passes, and threads have all that they need."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it never became true"
         await trio.lowlevel.checkpoint()
-    raise AssertionError("it never became true")
 
 
 async def parked(engine: Engine) -> None:

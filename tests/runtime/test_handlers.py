@@ -12,6 +12,7 @@ import pytest
 import trio
 
 import trioflow
+from tests.conftest import PATIENCE
 from tests.runtime.support import Gate, opened, parked, receiving, registry, returning, serving, sleeping
 from trioflow import BpmnError, Handlers, InstanceStalled, InvalidRequest, ProcessBuilder, Retry, Status, Work
 from trioflow.stores.memory import MemoryStore
@@ -79,7 +80,7 @@ async def test_worker_threads(clock: VirtualClock) -> None:
         with lock:
             running += 1
             most = max(most, running)
-        together.wait(timeout=10)  # two at a time, neither more nor fewer
+        together.wait(timeout=PATIENCE)  # two at a time, neither more nor fewer
         with lock:
             running -= 1
 

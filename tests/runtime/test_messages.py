@@ -232,7 +232,7 @@ async def test_receiver_that_ends_at_the_same_moment(store: Store, clock: Virtua
 
 async def parked_but(engine: Engine, count: int) -> None:
     """Wait until only so many instances are resident."""
-    await until(lambda: engine.statistics().resident == count, turns=1_000_000)
+    await until(lambda: engine.statistics().resident == count)
 
 
 @pytest.mark.parametrize("points", range(14))

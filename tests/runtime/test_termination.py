@@ -8,6 +8,7 @@ import pytest
 import trio
 
 import trioflow
+from tests.conftest import PATIENCE
 from tests.runtime.support import Gate, opened, registry, until
 from trioflow import BpmnError, ProcessBuilder, Status, Work
 from trioflow.model import Definitions
@@ -278,7 +279,7 @@ async def test_a_thread_is_abandoned(clock: VirtualClock) -> None:
 
     def victim(work: Work) -> dict[str, int]:
         running.set()
-        let.wait(timeout=10)
+        let.wait(timeout=PATIENCE)
         return {"late": 1}
 
     gate, after = Gate(), Gate()
@@ -287,11 +288,11 @@ async def test_a_thread_is_abandoned(clock: VirtualClock) -> None:
     async with opened(None, clock, _terminating(), handlers=handlers, worker_threads=1) as engine:
         try:
             instance = await engine.start("p")
-            await until(running.is_set, turns=1_000_000)
+            await until(running.is_set)
             gate.let.set()
             assert (await instance.wait()).variables == {}
             assert engine._shell.threads.borrowed_tokens == 1
         finally:
             let.set()
-        await until(lambda: engine._shell.threads.borrowed_tokens == 0, turns=1_000_000)
+        await until(lambda: engine._shell.threads.borrowed_tokens == 0)
         assert await instance.variables() == {}

@@ -19,6 +19,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from tests.conftest import PATIENCE
 from tests.stores.exercise import everything
 from trioflow.errors import EngineInUse, InvalidRequest, StoreError, StoreTooNew
 from trioflow.facts import Status
@@ -406,7 +407,7 @@ async def test_cancelled_read_is_dropped(path: Path) -> None:
     async with SQLiteStore(path) as store:
         await opened(store)
         assert store._handle is not None
-        store._handle.reader.submit(Job[bool](lambda _: go_on.wait(5)))
+        store._handle.reader.submit(Job[bool](lambda _: go_on.wait(PATIENCE)))
         with trio.CancelScope() as scope:
             scope.cancel()
             await store.head("a")

@@ -228,6 +228,7 @@ class Compilation:
         container = self.graph.parent[node.id]
         outgoing = tuple(flows[flow.id] for flow in self.graph.outgoing.get(node.id, ()))
         default = flows.get(_default_of(node) or "")
+        activity = self._activity_program(node) if isinstance(node, Activity) else None
         return NodeProgram(
             id=node.id,
             name=node.name or "",
@@ -241,7 +242,8 @@ class Compilation:
             default=default,
             is_activity=isinstance(node, Activity),
             is_for_compensation=isinstance(node, Activity) and node.is_for_compensation,
-            activity=self._activity_program(node) if isinstance(node, Activity) else None,
+            activity=activity,
+            has_inputs=activity is not None and activity.data is not None and bool(activity.data.inputs),
             copies=node.completion_quantity if isinstance(node, Activity) else 1,
             jumps=self._jumps(node, container),
             attached_to=self._host(node),

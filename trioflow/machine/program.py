@@ -173,16 +173,13 @@ class NodeProgram:
     is_activity: bool = False
     is_for_compensation: bool = False
     activity: ActivityProgram | None = None
+    has_inputs: bool = False
+    """Its work sees only what its data inputs were given."""
     copies: int = 1
     jumps: tuple[str, ...] = ()
     """Of a link catch event: its throw events, from which a token comes here as if along a flow."""
     attached_to: str | None = None
     """Of a boundary event other than compensation: its host; a token there can come here, but need not."""
-
-    @property
-    def has_inputs(self) -> bool:
-        """Whether its work sees only what its data inputs were given."""
-        return self.activity is not None and self.activity.data is not None and bool(self.activity.data.inputs)
 
     @property
     def label(self) -> str:

@@ -644,6 +644,8 @@ class State:
     touched_entries: dict[tuple[int, str], None] = field(factory=dict)
     stored: int = 0
 
+    is_pending: bool = False
+    """Derived: a turn's budget ran out before its work did.  It is no quiescent point, and nothing is captured."""
     agenda: deque[Track] = field(factory=deque)
     """Tracks that have a step to make; empty at every capture."""
     ledgers: dict[int, dict[int, LedgerEntry]] = field(factory=dict)
@@ -666,12 +668,6 @@ class State:
     """Derived: variable name to the (scope, join) pairs whose activation condition reads it."""
     rested: int = 0
     """Derived: the counter at the last quiescent point; who arrived at a join before it has waited there."""
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether steps are left that need nothing from outside: it is no quiescent point, and nothing is captured."""
-        at_work = self.agenda or self.openings or self.sweeping or self.throws
-        return bool(at_work or self.changed or self.unsettled)
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:

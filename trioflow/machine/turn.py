@@ -68,8 +68,7 @@ class Turn:
 
         Tokens move to rest; then what they throw is carried out, one by one; then conditions are looked at; then joins.
         """
-        agenda = self.state.agenda
-        nodes = self.program.nodes
+        state, agenda, nodes = self.state, self.state.agenda, self.program.nodes
         while budget > 0:
             if agenda:
                 budget -= 1
@@ -81,10 +80,10 @@ class Turn:
             if spent is None:
                 return self._transition(pending=False)
             budget -= spent
-        return self._transition(pending=self.state.is_pending)
+        return self._transition(pending=True)
 
     def _go_on(self, budget: int) -> int | None:
-        """All tokens are at rest: what comes next, and how much of the budget it took; None: nothing is left."""
+        """All tokens are at rest: do what comes next; how much of the budget it took, None: nothing is left."""
         state = self.state
         if state.openings:
             return repetition.open_some(self, budget)
@@ -124,6 +123,7 @@ class Turn:
         self.incident(track, IncidentKind.STEP_LIMIT, resume, message)
 
     def _transition(self, *, pending: bool) -> Transition:
+        self.state.is_pending = pending
         if not pending:
             self.state.rested = self.state.header.counter
         return Transition(self.facts, self.effects, self.consumed, self.declined, self.posts, self.refusal, pending)
@@ -285,8 +285,7 @@ class Turn:
 
     def open_entry(self, track: Track) -> None:
         """Count an entry of the node in this scope instance: the n of the idempotency key."""
-        scope = self.state.scopes[track.scope]
-        key = (scope.parent or 0 if scope.kind is ScopeKind.UNDO else scope.id, track.node)
+        key = (self._counted_in(track) if self.state.sweeps else track.scope, track.node)
         entry = self.state.entries.get(key)
         if entry is None:
             entry = self.state.entries[key] = Entry(*key)
@@ -294,6 +293,11 @@ class Turn:
         self.state.touched_entries[key] = None
         track.entry = entry.count
         track.attempt = 0
+
+    def _counted_in(self, track: Track) -> int:
+        """Each run of a compensation handler has a scope of its own: they are counted in the one around."""
+        scope = self.state.scopes[track.scope]
+        return scope.parent or 0 if scope.kind is ScopeKind.UNDO else scope.id
 
     def run(self, track: Track, *, outside: bool) -> None:
         """Execute the step: a handler (outside) or a script."""

@@ -487,6 +487,7 @@ class Host:
         self._blocked = ()
         self._pending_runs = 0
         self.state.agenda.clear()
+        self.state.is_pending = False
         while self._pending:
             entry = self._pending.popleft()[1]
             if isinstance(entry, Told):

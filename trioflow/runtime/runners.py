@@ -127,14 +127,14 @@ class Runner:
                 f"{node.label} calls the handler {behaviour.handler!r}, which this engine does not have; "
                 f"open the engine with it, then retry"
             )
-        work = Work(self._host.state, track, shell.codec, own_data=self._host.program.nodes[track.node].has_inputs)
+        work = Work(self._host.state, track, shell.codec, own_data=node.has_inputs)
         if handler.inputs is not None:
             work.settle(shell.codec.structure(dict(work.data), handler.inputs))
         if handler.is_async and handler.limiter is None:
             outputs = await handler.function(work)
         else:
             outputs = await self._handle(handler, work)
-        return _checked(outputs, f"the handler {handler.name!r}", node)
+        return outputs if type(outputs) is dict else _checked(outputs, f"the handler {handler.name!r}", node)
 
     async def _script(self, script: Script, track: Track, node: NodeProgram) -> Mapping[str, Any]:
         state = self._host.state

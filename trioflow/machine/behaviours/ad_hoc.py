@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trioflow.errors import ExpressionError
+from trioflow.machine import joins
 from trioflow.machine.behaviours.base import Behaviour, Compilers
 from trioflow.machine.behaviours.tasks import Step
 from trioflow.machine.state import AdHocWait, IncidentKind, Resume, Scope, ScopeKind, Track, TrackState
@@ -85,7 +86,7 @@ class AdHoc(Step):
         queue = (*scope.queue, *names)
         running = len(scope.tracks) - scope.handlers
         while queue and not (self.sequential and running):
-            turn.start_track(scope, queue[0])
+            _start(turn, scope, queue[0])
             queue = queue[1:]
             running += 1
         if queue != scope.queue:
@@ -173,6 +174,12 @@ class AdHoc(Step):
         turn.complete(track, node)
 
 
+def _start(turn: Turn, scope: Scope, activity: str) -> None:
+    """A token comes from nowhere, so a join that nobody could reach may be reached now."""
+    turn.start_track(scope, activity)
+    joins.doubt_all(turn.state, scope)
+
+
 # ------------------------------------------------------------------ by people and programs
 
 
@@ -191,7 +198,7 @@ def activate(turn: Turn, wait: AdHocWait, activity: str) -> None:
         turn.refuse(f"{node.label} runs its activities one after the other, and one is running")
         return
     turn.facts.append(("activity-chosen", activity, host.id, {}))
-    turn.start_track(scope, activity)
+    _start(turn, scope, activity)
 
 
 def complete(turn: Turn, wait: AdHocWait) -> None:

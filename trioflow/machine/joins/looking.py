@@ -124,6 +124,12 @@ def _is_failed(join: Join) -> bool:
     return join.incident is not None and join.incident.kind is not IncidentKind.STUCK
 
 
+def _can_go_on(program: Program, scope: Scope, node_id: str) -> bool:
+    """Whether tokens can still come out of the join: it is about to fire, can be served, or an operator can mend it."""
+    is_held = _is_served(program, scope, node_id)
+    return is_held or _is_failed(scope.joins[node_id]) or _is_ready(program, scope, node_id)
+
+
 def _is_judged_wrongly(program: Program, scope: Scope, node_id: str) -> bool:
     join = scope.joins[node_id]
     if not join.queues or _is_failed(join):
@@ -166,12 +172,8 @@ def _look(program: Program, scope: Scope) -> set[str]:
     for node_id, want in _wanted(program, scope, doubted):
         looked.add(node_id)
         _find_one(_look_at(program, scope, node_id, scope.occupied.__contains__), want)
-    unserved = [node_id for node_id in looked if not _is_served(program, scope, node_id)]
-    undecided = [
-        node_id
-        for node_id in unserved
-        if not _is_ready(program, scope, node_id) and (node_id in doubted or scope.joins[node_id].incident is None)
-    ]
+    unserved = [node_id for node_id in looked if not _can_go_on(program, scope, node_id)]
+    undecided = [node_id for node_id in unserved if node_id in doubted or scope.joins[node_id].incident is None]
     if undecided:
         looked |= _look_among_joins(program, scope, undecided)
     return looked
@@ -211,15 +213,12 @@ def _find_one(look: Look, want: str) -> None:
 def _look_among_joins(program: Program, scope: Scope, undecided: Iterable[str]) -> set[str]:
     """Decide for joins that found no free token, together with all that counted on them: the least fixed point."""
     suspects = _suspects(scope, undecided)
-    unserved = set(suspects)
+    unserved = {node_id for node_id in suspects if not _can_go_on(program, scope, node_id)}
 
     def can_serve(node_id: str) -> bool:
         if node_id in scope.occupied:
             return True
-        join = scope.joins.get(node_id)
-        if join is None or node_id in unserved:
-            return False
-        return _is_failed(join) or _is_served(program, scope, node_id) or _is_ready(program, scope, node_id)
+        return node_id in scope.joins and node_id not in unserved and _can_go_on(program, scope, node_id)
 
     grown = True
     while grown:

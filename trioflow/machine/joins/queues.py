@@ -52,6 +52,7 @@ def line_up(turn: Turn, track: Track, node: NodeProgram) -> Join:
     if track.flow in join.holders:
         release_holder(scope, node.id, track.flow)
     track.state = TrackState.JOINING
+    track.failing = None  # what kept it from entering is over
     state.tracks.touch(track)
     return join
 
