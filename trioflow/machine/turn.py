@@ -68,7 +68,7 @@ class Turn:
 
         Tokens move to rest; then what they throw is carried out, one by one; then conditions are looked at; then joins.
         """
-        state, agenda, nodes = self.state, self.state.agenda, self.program.nodes
+        agenda, nodes = self.state.agenda, self.program.nodes
         while budget > 0:
             if agenda:
                 budget -= 1
