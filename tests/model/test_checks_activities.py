@@ -388,9 +388,10 @@ def test_rule(case: Case) -> None:
     [
         ("Converging", 2, 1, True),
         ("Converging", 2, 2, False),
-        ("Converging", 1, 1, False),
+        ("Converging", 1, 1, True),
         ("Diverging", 1, 2, True),
         ("Diverging", 2, 2, False),
+        ("Diverging", 1, 1, True),
         ("Mixed", 2, 2, True),
         ("Mixed", 2, 1, False),
         ("Mixed", 1, 2, False),
@@ -399,7 +400,7 @@ def test_rule(case: Case) -> None:
     ],
 )
 def test_directions(direction: str, incoming: int, outgoing: int, fits: bool) -> None:  # noqa: FBT001 - a column
-    """Converging is many in and one out, diverging one in and many out, mixed many of both."""
+    """Converging allows one flow out, diverging one flow in, mixed wants many of both; nothing else is said (8.4.9)."""
     process = ProcessBuilder("p")
     gate = process.parallel("g", direction=direction)
     for number in range(incoming):

@@ -249,6 +249,19 @@ def test_implicit_start_and_end_are_legal() -> None:
     assert check(process.build()) == ()
 
 
+@pytest.mark.parametrize(
+    "node,fields,rule",
+    [("s", {"outgoing": ()}, "start-without-outgoing"), ("e", {"incoming": ()}, "end-without-incoming")],
+)
+def test_events_list_their_flows(node: str, fields: dict[str, tuple[str, ...]], rule: str) -> None:
+    """A start event says where it leads, an end event what leads to it, also where the flow itself is drawn."""
+    process = ProcessBuilder("p")
+    process.start("s").end("e")
+    found = check(changed(process.build(), node, **fields))
+    assert {finding.rule for finding in found} == {rule, "flow-unlisted"}
+    assert [finding.element_id for finding in found if finding.rule == rule] == [node]
+
+
 def test_boundary_event_in_another_scope() -> None:
     """A boundary event outside its host's scope is refused, naming both scopes."""
     process = ProcessBuilder("p")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from attrs import Factory, define
 
 from trioflow.model import BPMN_NAMESPACE, Finding, Level, Position
+from trioflow.model.checks.syntax import is_media_type
 from trioflow.xml.facets import Words
 from trioflow.xml.tree import Node
 
@@ -192,7 +193,8 @@ class Diagnostics:
         )
 
     def not_kept(self, node: Node, what: str) -> None:
-        """Something legal that the model has no place for."""
+        """Something that the model has no place for."""
+        self._text_format(node)
         self._add(
             Level.WARNING,
             "not-kept",
@@ -200,6 +202,18 @@ class Diagnostics:
             f"{what} of <{local_name(node.tag)}> is not kept.",
             "Nothing needs to be done to execute the model; move it to the element around if it must survive writing.",
         )
+
+    def _text_format(self, node: Node) -> None:
+        """The format of a documentation (8.3.2), which is not kept, so that no check would ever see it."""
+        text_format = node.get("textFormat")
+        if text_format and not is_media_type(text_format):
+            self._add(
+                Level.VIOLATION,
+                "not-a-media-type",
+                node,
+                f"{_tag(node)} has the textFormat {text_format!r}, which is no media type.",
+                "Write one, such as text/plain or text/html.",
+            )
 
     # -------------------------------------------------------------- attributes
 

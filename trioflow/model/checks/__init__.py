@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trioflow.model.checks import (
     activities,
+    choreographies,
     collaboration,
     compensation,
     contracts,
@@ -24,7 +25,7 @@ from trioflow.model.process import Definitions, Process
 
 __all__ = ["DOCUMENT_RULES", "PROCESS_RULES", "Problem", "Rule", "check"]
 
-DOCUMENT_RULES = (*collaboration.RULES, *references.RULES, *syntax.RULES)
+DOCUMENT_RULES = (*collaboration.RULES, *choreographies.RULES, *references.RULES, *syntax.RULES)
 """Rules over the whole document."""
 
 PROCESS_RULES = (

@@ -204,14 +204,14 @@ def ad_hoc_start_or_end(graph: Graph) -> Iterator[Problem]:
 
 
 def public_executable(graph: Graph) -> Iterator[Problem]:
-    """A public process is not executable (10.2.1)."""
+    """A public process is not executable (10.2)."""
     process = graph.process
     if process.process_type == "Public" and process.is_executable:
         yield Problem(process, "It is Public and isExecutable.", "Make it Private, or not executable.")
 
 
 def not_executable(graph: Graph) -> Iterator[Problem]:
-    """A process that says so is not meant to run (10.2.1)."""
+    """A process that says so is not meant to run (10.2)."""
     if not executable(graph):
         yield Problem(graph.process, "Its isExecutable is 'false'.", "Set isExecutable to 'true' to run it.")
 
@@ -235,7 +235,7 @@ RULES: Table[Graph] = (
     Rule("call-without-none-start", Level.ERROR, "10.5.2", call_without_none_start),
     Rule("ad-hoc-empty", Level.VIOLATION, "10.3.5", ad_hoc_empty),
     Rule("ad-hoc-start-or-end", Level.ERROR, "10.3.5", ad_hoc_start_or_end),
-    Rule("public-executable", Level.VIOLATION, "10.2.1", public_executable),
-    Rule("process-not-executable", Level.WARNING, "10.2.1", not_executable),
+    Rule("public-executable", Level.VIOLATION, "10.2", public_executable),
+    Rule("process-not-executable", Level.WARNING, "10.2", not_executable),
 )
 """Rules about activities, and about the process as a whole."""

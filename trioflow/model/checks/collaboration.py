@@ -1,4 +1,4 @@
-"""The document as a whole: ids, participants, message flows (clauses 8.1 and 9)."""
+"""The document as a whole: ids, participants, message flows (clauses 8.3.1, 9 and 10.5)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def process_id_missing(definitions: Definitions) -> Iterator[Problem]:
 
 
 def multiplicity(definitions: Definitions) -> Iterator[Problem]:
-    """A participant's multiplicity is a range (9.2)."""
+    """A participant's multiplicity is a range (9.3.1)."""
     for participant in _of(definitions, Participant):
         low, high = participant.minimum, participant.maximum
         if low is not None and low < 0:
@@ -61,7 +61,7 @@ def multiplicity(definitions: Definitions) -> Iterator[Problem]:
 
 
 def message_flow_end(definitions: Definitions) -> Iterator[Problem]:
-    """A message flow connects participants, activities and events (9.3)."""
+    """A message flow connects participants, activities and events (9.4)."""
     by_id = _by_id(definitions)
     for flow in _of(definitions, MessageFlow):
         for end, ref in (("source", flow.source_ref), ("target", flow.target_ref)):
@@ -72,7 +72,7 @@ def message_flow_end(definitions: Definitions) -> Iterator[Problem]:
 
 
 def message_flow_in_pool(definitions: Definitions) -> Iterator[Problem]:
-    """A message flow leaves its pool (9.3)."""
+    """A message flow leaves its pool (9.4)."""
     pools = _pools(definitions)
     for flow in _of(definitions, MessageFlow):
         source, target = pools.get(flow.source_ref), pools.get(flow.target_ref)
@@ -133,10 +133,10 @@ def _by_id(definitions: Definitions) -> dict[str, BaseElement]:
 
 RULES: Table[Definitions] = (
     Rule("duplicate-id", Level.ERROR, "8.3.1", duplicate_id),
-    Rule("process-id-missing", Level.ERROR, "10.2", process_id_missing),
-    Rule("participant-multiplicity", Level.VIOLATION, "9.2", multiplicity),
-    Rule("message-flow-end", Level.VIOLATION, "9.3", message_flow_end),
-    Rule("message-flow-in-pool", Level.VIOLATION, "9.3", message_flow_in_pool),
+    Rule("process-id-missing", Level.ERROR, "choice", process_id_missing),
+    Rule("participant-multiplicity", Level.VIOLATION, "9.3.1", multiplicity),
+    Rule("message-flow-end", Level.VIOLATION, "9.4", message_flow_end),
+    Rule("message-flow-in-pool", Level.VIOLATION, "9.4", message_flow_in_pool),
     Rule("message-flow-out", Level.VIOLATION, "10.5", message_flow_out),
     Rule("message-flow-in", Level.VIOLATION, "10.5", message_flow_in),
 )

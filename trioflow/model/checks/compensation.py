@@ -23,7 +23,7 @@ __all__ = ["RULES"]
 
 
 def boundary_with_flow(graph: Graph) -> Iterator[Problem]:
-    """A compensation boundary event has no outgoing flow: it gets no token (10.7.2)."""
+    """A compensation boundary event has no outgoing flow: it gets no token (10.7.1)."""
     for boundary in _boundaries(graph):
         for flow in graph.outgoing.get(boundary.id, ()):
             yield Problem(
@@ -32,7 +32,7 @@ def boundary_with_flow(graph: Graph) -> Iterator[Problem]:
 
 
 def boundary_without_handler(graph: Graph) -> Iterator[Problem]:
-    """A compensation boundary event is linked to its handler (10.7.2)."""
+    """A compensation boundary event is linked to its handler (10.7.1)."""
     linked = {boundary.id for boundary, _ in compensation_handlers(graph)}
     for boundary in _boundaries(graph):
         if boundary.id not in linked:
@@ -42,7 +42,7 @@ def boundary_without_handler(graph: Graph) -> Iterator[Problem]:
 
 
 def boundary_with_several_handlers(graph: Graph) -> Iterator[Problem]:
-    """A compensation boundary event has one handler (10.7.2)."""
+    """A compensation boundary event has one handler (10.7.1)."""
     first: dict[str, Activity] = {}
     for boundary, handler in compensation_handlers(graph):
         if first.setdefault(boundary.id, handler) is not handler:
@@ -54,7 +54,7 @@ def boundary_with_several_handlers(graph: Graph) -> Iterator[Problem]:
 
 
 def handler_unmarked(graph: Graph) -> Iterator[Problem]:
-    """What a compensation boundary event is linked to is marked for compensation (10.7.2)."""
+    """What a compensation boundary event is linked to is marked for compensation (10.7.1)."""
     for boundary, handler in compensation_handlers(graph):
         if not handler.is_for_compensation:
             yield Problem(
@@ -70,7 +70,7 @@ def handler_unmarked(graph: Graph) -> Iterator[Problem]:
 
 
 def handler_in_flow(graph: Graph) -> Iterator[Problem]:
-    """A compensation handler stands outside the flow (10.7.2)."""
+    """A compensation handler stands outside the flow (10.7.1)."""
     for activity in nodes_of(graph, Activity):
         flows = (*graph.incoming.get(activity.id, ()), *graph.outgoing.get(activity.id, ()))
         if activity.is_for_compensation and flows:
@@ -94,7 +94,7 @@ def handler_unlinked(graph: Graph) -> Iterator[Problem]:
 
 
 def handler_doubled(graph: Graph) -> Iterator[Problem]:
-    """A boundary handler and an event sub-process for compensation exclude each other (10.7.2)."""
+    """A boundary handler and an event sub-process for compensation exclude each other (10.7.1)."""
     for boundary in _boundaries(graph):
         host = graph.nodes.get(boundary.attached_to_ref)
         inside = _own_handler(graph, host)
@@ -107,7 +107,7 @@ def handler_doubled(graph: Graph) -> Iterator[Problem]:
 
 
 def target_invisible(graph: Graph) -> Iterator[Problem]:
-    """A throw names an activity of its own scope, or in a handler of the enclosing one (10.5.5)."""
+    """A throw names an activity of its own scope, or in a handler of the enclosing one (10.5.5, 10.7.2)."""
     for event in nodes_of(graph, ThrowEvent):
         for definition in graph.event_definitions(event):
             if not isinstance(definition, CompensateEventDefinition) or not definition.activity_ref:
@@ -157,13 +157,13 @@ def _compensates(graph: Graph, node: BaseElement | None) -> bool:
 
 
 RULES: Table[Graph] = (
-    Rule("compensation-boundary-with-flow", Level.ERROR, "10.7.2", boundary_with_flow),
-    Rule("compensation-boundary-without-handler", Level.VIOLATION, "10.7.2", boundary_without_handler),
-    Rule("compensation-several-handlers", Level.ERROR, "10.7.2", boundary_with_several_handlers),
-    Rule("compensation-handler-unmarked", Level.VIOLATION, "10.7.2", handler_unmarked),
-    Rule("compensation-handler-in-flow", Level.ERROR, "10.7.2", handler_in_flow),
-    Rule("compensation-handler-unlinked", Level.WARNING, "10.7.2", handler_unlinked),
-    Rule("compensation-handler-doubled", Level.VIOLATION, "10.7.2", handler_doubled),
-    Rule("compensation-target-invisible", Level.ERROR, "10.5.5", target_invisible),
+    Rule("compensation-boundary-with-flow", Level.ERROR, "10.7.1", boundary_with_flow),
+    Rule("compensation-boundary-without-handler", Level.VIOLATION, "10.7.1", boundary_without_handler),
+    Rule("compensation-several-handlers", Level.ERROR, "10.7.1", boundary_with_several_handlers),
+    Rule("compensation-handler-unmarked", Level.VIOLATION, "10.7.1", handler_unmarked),
+    Rule("compensation-handler-in-flow", Level.ERROR, "10.7.1", handler_in_flow),
+    Rule("compensation-handler-unlinked", Level.WARNING, "10.7.1", handler_unlinked),
+    Rule("compensation-handler-doubled", Level.VIOLATION, "10.7.1", handler_doubled),
+    Rule("compensation-target-invisible", Level.ERROR, "10.5.5, 10.7.2", target_invisible),
 )
 """Rules about compensation."""

@@ -1,4 +1,4 @@
-"""Data elements, input and output sets, associations (clauses 8.4.10 and 10.4)."""
+"""Data elements, input and output sets, associations (clauses 8.4.6 and 10.4)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["RULES"]
 
 
 def expression_empty(graph: Graph) -> Iterator[Problem]:
-    """An expression that is there has a text (8.4.7)."""
+    """An expression that is there has a text (8.4.6)."""
     for expression in each(graph, Expression):
         if not expression.text.strip():
             yield Problem(expression, f"The expression {expression.id!r} is empty.", "Write it, or remove the element.")
 
 
 def expression_informal(graph: Graph) -> Iterator[Problem]:
-    """In an executable process expressions are formal (8.4.7); we evaluate both alike."""
+    """In an executable process expressions are formal; we evaluate both alike (8.4.6)."""
     for expression in each(graph, Expression) if executable(graph) else ():
         if not expression.formal:
             yield Problem(
@@ -142,7 +142,7 @@ def sub_process_io(graph: Graph) -> Iterator[Problem]:
 
 
 def association_sources(graph: Graph) -> Iterator[Problem]:
-    """Several sources need a transformation (10.4.2)."""
+    """Several sources need a transformation (10.4.1)."""
     for association in each(graph, DataAssociation):
         if len(association.source_refs) > 1 and association.transformation is None and not association.assignments:
             yield Problem(
@@ -153,14 +153,14 @@ def association_sources(graph: Graph) -> Iterator[Problem]:
 
 
 def association_target_missing(graph: Graph) -> Iterator[Problem]:
-    """An association has a target (10.4.2)."""
+    """An association has a target (10.4.1)."""
     for association in each(graph, DataAssociation):
         if not association.target_ref and not association.assignments:
             yield Problem(association, "It has neither targetRef nor assignment: it moves nothing.", "Add a targetRef.")
 
 
 def association_direction(graph: Graph) -> Iterator[Problem]:
-    """Data goes into inputs and comes out of outputs, not the other way (10.4.2)."""
+    """Data goes into inputs and comes out of outputs, not the other way (10.4.1)."""
     data = data_elements(graph)
     for incoming in each(graph, DataInputAssociation):
         for ref in incoming.source_refs:
@@ -178,7 +178,7 @@ def association_direction(graph: Graph) -> Iterator[Problem]:
 
 
 def association_items(graph: Graph) -> Iterator[Problem]:
-    """A plain copy is between data of one item definition (10.4.2)."""
+    """A plain copy is between data of one item definition (10.4.1)."""
     data = data_elements(graph)
     for association in each(graph, DataAssociation):
         if association.transformation is not None or association.assignments:
@@ -198,7 +198,7 @@ def association_items(graph: Graph) -> Iterator[Problem]:
 
 
 def collection_contradicted(graph: Graph) -> Iterator[Problem]:
-    """``isCollection`` is what the item definition says (8.4.10)."""
+    """``isCollection`` is what the item definition says (10.4.1)."""
     for element in _with_collection_mark(graph):
         item = graph.roots.get(element.item_subject_ref or "")
         if isinstance(item, ItemDefinition) and item.is_collection != element.is_collection:
@@ -233,18 +233,18 @@ def reference_name(graph: Graph) -> Iterator[Problem]:
 
 
 RULES: Table[Graph] = (
-    Rule("expression-empty", Level.ERROR, "8.4.7", expression_empty),
-    Rule("expression-informal", Level.VIOLATION, "8.4.7", expression_informal),
+    Rule("expression-empty", Level.ERROR, "8.4.6", expression_empty),
+    Rule("expression-informal", Level.VIOLATION, "8.4.6", expression_informal),
     Rule("data-unlisted", Level.VIOLATION, "10.4.1", data_unlisted),
     Rule("io-set-unresolved", Level.ERROR, "10.4.1", set_ref_unresolved),
     Rule("io-set-optional-unlisted", Level.VIOLATION, "10.4.1", optional_unlisted),
     Rule("io-set-pairing", Level.VIOLATION, "10.4.1", set_pairing_contradicted),
     Rule("sub-process-io", Level.VIOLATION, "10.4.1", sub_process_io),
-    Rule("data-association-sources", Level.VIOLATION, "10.4.2", association_sources),
-    Rule("data-association-target-missing", Level.VIOLATION, "10.4.2", association_target_missing),
-    Rule("data-association-direction", Level.VIOLATION, "10.4.2", association_direction),
-    Rule("data-association-items", Level.VIOLATION, "10.4.2", association_items),
-    Rule("collection-contradicted", Level.VIOLATION, "8.4.10", collection_contradicted),
+    Rule("data-association-sources", Level.VIOLATION, "10.4.1", association_sources),
+    Rule("data-association-target-missing", Level.VIOLATION, "10.4.1", association_target_missing),
+    Rule("data-association-direction", Level.VIOLATION, "10.4.1", association_direction),
+    Rule("data-association-items", Level.VIOLATION, "10.4.1", association_items),
+    Rule("collection-contradicted", Level.VIOLATION, "10.4.1", collection_contradicted),
     Rule("data-reference-name", Level.VIOLATION, "10.4.1", reference_name),
 )
 """Rules about data."""

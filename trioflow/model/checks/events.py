@@ -1,4 +1,7 @@
-"""Events: which kind is legal where, and what each definition needs (clause 10.5, ``docs/explanation/elements.md``)."""
+"""Events: which kind is legal where, and what each definition needs.
+
+Clauses 8.4.3, 8.4.4 and 10.5, ``docs/explanation/elements.md``.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,7 @@ def signal_ref_missing(graph: Graph) -> Iterator[Problem]:
 
 
 def error_code_missing(graph: Graph) -> Iterator[Problem]:
-    """A thrown error has a code, or nothing but a catch-all can catch it (10.5.6)."""
+    """A thrown error has a code, or nothing but a catch-all can catch it (8.4.3)."""
     for event, definition in _definitions(graph, ThrowEvent, ErrorEventDefinition):
         error = graph.roots.get(definition.error_ref or "")
         if not isinstance(error, Error) or not error.error_code:
@@ -179,7 +182,7 @@ def error_code_missing(graph: Graph) -> Iterator[Problem]:
 
 
 def escalation_code_missing(graph: Graph) -> Iterator[Problem]:
-    """A thrown escalation has a code (10.5.5)."""
+    """A thrown escalation has a code (8.4.4)."""
     for event, definition in _definitions(graph, ThrowEvent, EscalationEventDefinition):
         escalation = graph.roots.get(definition.escalation_ref or "")
         if not isinstance(escalation, Escalation) or not escalation.escalation_code:
@@ -261,7 +264,7 @@ def _messages(graph: Graph, node: FlowNode) -> Iterator[BaseElement]:
 
 
 def cancel_outside_transaction(graph: Graph) -> Iterator[Problem]:
-    """A cancel end event lies in a transaction, a cancel boundary event at one (10.5.6)."""
+    """A cancel end event lies in a transaction, a cancel boundary event at one (10.5.5)."""
     for event in nodes_of(graph, EndEvent):
         if has_kind(graph, event, CancelEventDefinition) and _transaction(graph, event) is None:
             yield Problem(event, "It cancels, but lies in no transaction.", "Use a terminate or error end event.")
@@ -332,13 +335,13 @@ RULES: Table[Graph] = (
     Rule("message-ref-missing", Level.VIOLATION, "10.5.5", message_ref_missing),
     Rule("operation-ref-missing", Level.VIOLATION, "10.5.5", operation_ref_missing),
     Rule("signal-ref-missing", Level.ERROR, "10.5.5", signal_ref_missing),
-    Rule("error-code-missing", Level.VIOLATION, "10.5.5", error_code_missing),
-    Rule("escalation-code-missing", Level.VIOLATION, "10.5.5", escalation_code_missing),
+    Rule("error-code-missing", Level.VIOLATION, "8.4.3", error_code_missing),
+    Rule("escalation-code-missing", Level.VIOLATION, "8.4.4", escalation_code_missing),
     Rule("timer-not-one", Level.ERROR, "10.5.5", timer_not_one),
     Rule("condition-missing", Level.ERROR, "10.5.5", condition_missing),
     Rule("parallel-multiple-alone", Level.WARNING, "10.5.1", parallel_multiple_alone),
     Rule("parallel-start-without-keys", Level.ERROR, "choice", parallel_start_without_keys),
-    Rule("cancel-outside-transaction", Level.ERROR, "10.5.6", cancel_outside_transaction),
+    Rule("cancel-outside-transaction", Level.ERROR, "10.5.5", cancel_outside_transaction),
     Rule("cancel-uncaught", Level.WARNING, "choice", cancel_uncaught),
     Rule("event-sub-process-starts", Level.ERROR, "10.3.5", event_sub_process_starts),
 )

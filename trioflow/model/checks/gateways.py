@@ -1,4 +1,4 @@
-"""Gateways: their direction, their conditions, what follows an event-based one (clause 10.6)."""
+"""Gateways: their direction, their conditions, what follows an event-based one (clauses 8.4.9 and 10.6)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["RULES"]
 
 _ARMS = frozenset({"message", "timer", "signal", "conditional"})
 _DIRECTIONS: Mapping[str, str] = {
-    "Converging": "several flows in and at most one out",
-    "Diverging": "at most one flow in and several out",
+    "Converging": "at most one flow out",
+    "Diverging": "at most one flow in",
     "Mixed": "several flows in and several out",
 }
 
 
 def direction_contradicted(graph: Graph) -> Iterator[Problem]:
-    """A gateway's direction is what its flows say (10.6.1)."""
+    """A gateway has no flows that its direction forbids (8.4.9)."""
     for gateway in nodes_of(graph, Gateway):
         incoming, outgoing = _counts(graph, gateway)
         wanted = _DIRECTIONS.get(gateway.gateway_direction)
-        if wanted is not None and _direction(incoming, outgoing) != gateway.gateway_direction:
+        if wanted is not None and not _admits(gateway.gateway_direction, incoming, outgoing):
             yield Problem(
                 gateway,
                 f"It says {gateway.gateway_direction}, that is {wanted}, but has {incoming} in and {outgoing} out.",
@@ -42,10 +42,14 @@ def direction_contradicted(graph: Graph) -> Iterator[Problem]:
             )
 
 
-def _direction(incoming: int, outgoing: int) -> str:
-    if outgoing > 1:
-        return "Mixed" if incoming > 1 else "Diverging"
-    return "Converging" if incoming > 1 else "Unspecified"
+def _admits(direction: str, incoming: int, outgoing: int) -> bool:
+    match direction:
+        case "Converging":
+            return outgoing <= 1
+        case "Diverging":
+            return incoming <= 1
+        case _:
+            return incoming > 1 and outgoing > 1
 
 
 def gateway_pointless(graph: Graph) -> Iterator[Problem]:
@@ -193,7 +197,7 @@ def _counts(graph: Graph, gateway: Gateway) -> tuple[int, int]:
 
 
 RULES: Table[Graph] = (
-    Rule("gateway-direction", Level.VIOLATION, "10.6.1", direction_contradicted),
+    Rule("gateway-direction", Level.VIOLATION, "8.4.9", direction_contradicted),
     Rule("gateway-pointless", Level.VIOLATION, "10.6.1", gateway_pointless),
     Rule("condition-after-parallel-gateway", Level.VIOLATION, "10.6.4", condition_ignored),
     Rule("condition-after-event-gateway", Level.VIOLATION, "10.6.6", condition_after_event_gateway),

@@ -1,4 +1,4 @@
-"""Links: each source has exactly one target in its own scope (clause 10.5.4)."""
+"""Links: each source has exactly one target in its own scope (clauses 10.5.4 and 10.5.5)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["RULES"]
 
 
 def link_unnamed(graph: Graph) -> Iterator[Problem]:
-    """A link has a name: it is found by it."""
+    """A link has a name: it is found by it (10.5.5)."""
     for event, definition in _links(graph, Event):
         if not definition.name:
             yield Problem(event, "Its link has no name.", "Give source and target the same link name.")
 
 
 def link_without_target(graph: Graph) -> Iterator[Problem]:
-    """A throwing link has a catching link of its name in its scope."""
+    """A throwing link has a catching link of its name in its scope (10.5.4, 10.5.5)."""
     for container in containers(graph):
         targets = graph.link_targets(container.id)
         for name, sources in graph.link_sources(container.id).items():
@@ -34,7 +34,7 @@ def link_without_target(graph: Graph) -> Iterator[Problem]:
 
 
 def link_target_ambiguous(graph: Graph) -> Iterator[Problem]:
-    """A link name has one catching event in a scope."""
+    """A link name has one catching event in a scope (10.5.4, 10.5.5)."""
     for container in containers(graph):
         for name, targets in graph.link_targets(container.id).items():
             for target in targets[1:]:
@@ -44,7 +44,7 @@ def link_target_ambiguous(graph: Graph) -> Iterator[Problem]:
 
 
 def link_without_source(graph: Graph) -> Iterator[Problem]:
-    """A catching link is jumped to from somewhere."""
+    """A catching link is jumped to from somewhere (10.5.4, 10.5.5)."""
     for container in containers(graph):
         sources = graph.link_sources(container.id)
         for name, targets in graph.link_targets(container.id).items():
@@ -57,7 +57,7 @@ def link_without_source(graph: Graph) -> Iterator[Problem]:
 
 
 def link_with_flow(graph: Graph) -> Iterator[Problem]:
-    """No flow leads to a link's target, none leaves its source."""
+    """No flow leads to a link's target, none leaves its source (10.5.4)."""
     for event, _ in _links(graph, IntermediateCatchEvent):
         for flow in graph.incoming.get(event.id, ()):
             yield Problem(event, f"It is a link's target and has the incoming flow {flow.id!r}.", "Remove the flow.")
@@ -96,12 +96,12 @@ def _links(graph: Graph, kind: type[Event]) -> Iterator[tuple[Event, LinkEventDe
 
 
 RULES: Table[Graph] = (
-    Rule("link-unnamed", Level.ERROR, "10.5.4", link_unnamed),
-    Rule("link-without-target", Level.ERROR, "10.5.4", link_without_target),
-    Rule("link-target-ambiguous", Level.ERROR, "10.5.4", link_target_ambiguous),
-    Rule("link-without-source", Level.VIOLATION, "10.5.4", link_without_source),
+    Rule("link-unnamed", Level.ERROR, "10.5.5", link_unnamed),
+    Rule("link-without-target", Level.ERROR, "10.5.4, 10.5.5", link_without_target),
+    Rule("link-target-ambiguous", Level.ERROR, "10.5.4, 10.5.5", link_target_ambiguous),
+    Rule("link-without-source", Level.VIOLATION, "10.5.4, 10.5.5", link_without_source),
     Rule("link-with-flow", Level.ERROR, "10.5.4", link_with_flow),
-    Rule("link-mixed", Level.ERROR, "10.5.4", link_mixed),
+    Rule("link-mixed", Level.ERROR, "choice", link_mixed),
     Rule("link-reference-wrong", Level.VIOLATION, "10.5.5", link_reference_wrong),
 )
 """Rules about links."""

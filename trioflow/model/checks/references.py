@@ -1,4 +1,4 @@
-"""References: every id that an element names exists in the document and is of the right kind (clause 8.2.1)."""
+"""References: every id that an element names exists in the document and is of the right kind (clause 15.3.2)."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _broken(
 
 
 def interface_binding_missing(definitions: Definitions) -> Iterator[Problem]:
-    """What supports an interface binds its data to the operations (10.4.1)."""
+    """What supports an interface binds its data to the operations (10.3.6)."""
     for element in definitions.root_elements:
         if not isinstance(element, (Process, GlobalTask)):
             continue
@@ -181,7 +181,7 @@ def interface_binding_missing(definitions: Definitions) -> Iterator[Problem]:
 
 
 def binding_items(definitions: Definitions) -> Iterator[Problem]:
-    """A binding joins data and messages of one item definition (10.4.1)."""
+    """A binding joins data and messages of one item definition (10.3.6)."""
     by_id = {element.id: element for element in walk(definitions) if element.id}
     for owner in definitions.root_elements:
         if not isinstance(owner, (Process, GlobalTask)):
@@ -217,9 +217,9 @@ def _structure(by_id: Mapping[str, BaseElement], item_ref: str | None) -> str | 
 
 
 RULES: Table[Definitions] = (
-    Rule("reference-unresolved", Level.ERROR, "8.2.1", executed_unresolved),
-    Rule("carried-reference-unresolved", Level.VIOLATION, "8.2.1", carried_unresolved),
-    Rule("interface-binding-missing", Level.VIOLATION, "10.4.1", interface_binding_missing),
-    Rule("interface-binding-items", Level.VIOLATION, "10.4.1", binding_items),
+    Rule("reference-unresolved", Level.ERROR, "15.3.2", executed_unresolved),
+    Rule("carried-reference-unresolved", Level.VIOLATION, "15.3.2", carried_unresolved),
+    Rule("interface-binding-missing", Level.VIOLATION, "10.3.6", interface_binding_missing),
+    Rule("interface-binding-items", Level.VIOLATION, "10.3.6", binding_items),
 )
 """Rules about references, over the whole document."""

@@ -1,4 +1,4 @@
-"""Flows and nodes: what connects to what, and what can never run (clauses 8.4.13, 10.2 to 10.6)."""
+"""Flows and nodes: what connects to what, and what can never run (clauses 7.6.1, 8.4.13, 10.3 to 10.6)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def flow_end_missing(graph: Graph) -> Iterator[Problem]:
 
 
 def flow_across_scopes(graph: Graph) -> Iterator[Problem]:
-    """A flow does not cross the boundary of a sub-process (10.3.5)."""
+    """A flow does not cross the boundary of a sub-process (7.6.1)."""
     for flow in _flows(graph):
         source, target = graph.parent.get(flow.source_ref), graph.parent.get(flow.target_ref)
         if source is not None and target is not None and source != target:
@@ -63,7 +63,7 @@ def flow_across_scopes(graph: Graph) -> Iterator[Problem]:
 
 
 def flow_in_other_scope(graph: Graph) -> Iterator[Problem]:
-    """A flow is written in the scope of the nodes it connects."""
+    """A flow is written in the scope of the nodes it connects (8.4.8)."""
     for flow, container in elements_of(graph.process):
         if not isinstance(flow, SequenceFlow):
             continue
@@ -75,7 +75,7 @@ def flow_in_other_scope(graph: Graph) -> Iterator[Problem]:
 
 
 def flow_unlisted(graph: Graph) -> Iterator[Problem]:
-    """Nodes list their flows (8.4.8)."""
+    """Nodes list their flows (8.4.13)."""
     # Sets, for a gateway with thousands of flows lists them all.
     outgoing = {node.id: frozenset(node.outgoing) for node in graph.nodes.values()}
     incoming = {node.id: frozenset(node.incoming) for node in graph.nodes.values()}
@@ -91,7 +91,7 @@ def flow_unlisted(graph: Graph) -> Iterator[Problem]:
 
 
 def listed_flow_unknown(graph: Graph) -> Iterator[Problem]:
-    """What nodes list as their flows are flows of theirs."""
+    """What nodes list as their flows are flows of theirs (8.4.13)."""
     for node in graph.nodes.values():
         for side, listed, flows in (
             ("incoming", node.incoming, graph.incoming.get(node.id, ())),
@@ -137,7 +137,7 @@ def condition_on_event_flow(graph: Graph) -> Iterator[Problem]:
 
 
 def default_not_outgoing(graph: Graph) -> Iterator[Problem]:
-    """The default flow of a node leaves that node (10.6.2)."""
+    """The default flow of a node leaves that node (10.3, 10.6.2)."""
     for node, flow_id in defaults(graph):
         if flow_id not in {flow.id for flow in graph.outgoing.get(node.id, ())}:
             yield Problem(
@@ -146,7 +146,7 @@ def default_not_outgoing(graph: Graph) -> Iterator[Problem]:
 
 
 def default_with_condition(graph: Graph) -> Iterator[Problem]:
-    """The default flow has no condition (8.4.13)."""
+    """The default flow has no condition (10.3, 10.6.2)."""
     for node, flow_id in defaults(graph):
         flow = graph.flows.get(flow_id)
         if flow is not None and flow.condition_expression is not None:
@@ -187,7 +187,7 @@ def boundary_host_missing(graph: Graph) -> Iterator[Problem]:
 
 
 def boundary_at_handler(graph: Graph) -> Iterator[Problem]:
-    """An event sub-process has no boundary events: it has no place in the flow (10.5.4)."""
+    """An event sub-process has no boundary events: it has no place in the flow."""
     for event in nodes_of(graph, BoundaryEvent):
         host = graph.nodes.get(event.attached_to_ref)
         if host is not None and is_event_sub_process(host):
@@ -246,17 +246,21 @@ def _forbidden(
 
 
 def start_without_outgoing(graph: Graph) -> Iterator[Problem]:
-    """A start event leads somewhere (10.5.2)."""
+    """A start event leads somewhere, and says so by an ``outgoing`` element (10.5.2)."""
     for event in nodes_of(graph, StartEvent):
         if not graph.outgoing.get(event.id):
             yield Problem(event, "It has no outgoing flow: nothing runs.", "Connect it to the first node.")
+        elif not event.outgoing:
+            yield Problem(event, "It has no outgoing element, though a flow leaves it.", "List its flows.")
 
 
 def end_without_incoming(graph: Graph) -> Iterator[Problem]:
-    """An end event is reached by a flow (10.5.3)."""
+    """An end event is reached by a flow, and says so by an ``incoming`` element (10.5.3)."""
     for event in nodes_of(graph, EndEvent):
         if not graph.incoming.get(event.id):
             yield Problem(event, "It has no incoming flow: no token reaches it.", "Connect it, or remove it.")
+        elif not event.incoming:
+            yield Problem(event, "It has no incoming element, though a flow leads to it.", "List its flows.")
 
 
 def end_without_start(graph: Graph) -> Iterator[Problem]:
@@ -332,17 +336,17 @@ def _intermediate(graph: Graph) -> Iterator[FlowNode]:
 RULES: Table[Graph] = (
     Rule("id-missing", Level.ERROR, "choice", id_missing),
     Rule("flow-end-missing", Level.ERROR, "8.4.13", flow_end_missing),
-    Rule("flow-across-scopes", Level.ERROR, "10.3.5", flow_across_scopes),
-    Rule("flow-in-other-scope", Level.VIOLATION, "8.4.13", flow_in_other_scope),
-    Rule("flow-unlisted", Level.VIOLATION, "8.4.8", flow_unlisted),
-    Rule("listed-flow-unknown", Level.VIOLATION, "8.4.8", listed_flow_unknown),
+    Rule("flow-across-scopes", Level.ERROR, "7.6.1", flow_across_scopes),
+    Rule("flow-in-other-scope", Level.VIOLATION, "8.4.8", flow_in_other_scope),
+    Rule("flow-unlisted", Level.VIOLATION, "8.4.13", flow_unlisted),
+    Rule("listed-flow-unknown", Level.VIOLATION, "8.4.13", listed_flow_unknown),
     Rule("flow-not-immediate", Level.VIOLATION, "8.4.13", flow_not_immediate),
     Rule("lone-conditional-flow", Level.VIOLATION, "8.4.13", lone_conditional_flow),
     Rule("condition-on-event-flow", Level.VIOLATION, "8.4.13", condition_on_event_flow),
-    Rule("default-not-outgoing", Level.ERROR, "10.6.2", default_not_outgoing),
-    Rule("default-with-condition", Level.VIOLATION, "8.4.13", default_with_condition),
+    Rule("default-not-outgoing", Level.ERROR, "10.3, 10.6.2", default_not_outgoing),
+    Rule("default-with-condition", Level.VIOLATION, "10.3, 10.6.2", default_with_condition),
     Rule("boundary-host-missing", Level.ERROR, "10.5.4", boundary_host_missing),
-    Rule("boundary-at-event-sub-process", Level.ERROR, "10.5.4", boundary_at_handler),
+    Rule("boundary-at-event-sub-process", Level.ERROR, "choice", boundary_at_handler),
     Rule("boundary-with-incoming", Level.ERROR, "10.5.4", boundary_with_incoming),
     Rule("boundary-without-outgoing", Level.VIOLATION, "10.5.4", boundary_without_outgoing),
     Rule("start-with-incoming", Level.ERROR, "10.5.2", start_with_incoming),
