@@ -28,6 +28,7 @@ from trioflow.errors import (
 )
 from trioflow.facts import Fact, Status
 from trioflow.model.builder import ProcessBuilder
+from trioflow.runtime.adhoc import AdHoc, Choice
 from trioflow.runtime.engine import Engine, MessageOutcome, Statistics, open_engine
 from trioflow.runtime.handlers import Handler, Handlers, Retry
 from trioflow.runtime.instance import Instance, Outcome
@@ -35,7 +36,9 @@ from trioflow.runtime.work import Work
 from trioflow.values import Duration, value_type
 
 __all__ = [
+    "AdHoc",
     "BpmnError",
+    "Choice",
     "CorruptRecord",
     "DefinitionNotFound",
     "DefinitionRefused",

@@ -180,6 +180,7 @@ async def test_throws(clock: VirtualClock) -> None:
     async def in_a_nursery(names: Mapping[str, Any]) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(plainly, names)
+            await trio.sleep_forever()
 
     for body in (plainly, in_a_nursery):
         model = guarded("throws", error("full"))

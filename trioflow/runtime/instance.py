@@ -15,6 +15,7 @@ from trioflow.machine.explain import Explanation, Token, explain, tokens
 from trioflow.machine.program import Program
 from trioflow.machine.state import Incident, State
 from trioflow.runtime.acts import Act, Reply
+from trioflow.runtime.adhoc import AdHoc
 from trioflow.values import Value
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ class Instance:
         """End the instance as *terminated*; returns when its running steps have ended and the status is stored."""
         await self._act(Cancel(reason=reason))
         return await self.wait()
+
+    @property
+    def adhoc(self) -> AdHoc:
+        """Its ad-hoc sub-processes that leave the choice of activities to people and programs."""
+        return AdHoc(self._ask, self._act)
 
     # -------------------------------------------------------------- how
 
