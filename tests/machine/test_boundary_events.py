@@ -378,3 +378,10 @@ def test_a_late_report_of_a_cancelled_activity_is_ignored() -> None:
     old = run.at("t")
     run.due("b")
     run.ignored(ErrorThrown(track=old.id, step=old.step, code="E", message=""))
+
+
+def test_what_is_armed_beside_a_token_is_told_with_it() -> None:
+    """The boundary event, and what it waits for."""
+    run = guarded(timer(duration="PT1H"))
+    run.start()
+    assert "runs it (attempt 1); beside it b waits for the timer that is due at 2026-03-02T13:00" in run.why("t")[0]

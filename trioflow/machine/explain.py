@@ -5,7 +5,7 @@ Both are projections of one state: they change nothing, and hold nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -40,6 +40,7 @@ __all__ = [
     "AtGateway",
     "AtIncident",
     "AtJoin",
+    "Beside",
     "Explanation",
     "ForChild",
     "ForChoice",
@@ -321,16 +322,35 @@ _Known = dict[tuple[int, str], JoinReason]
 
 @frozen(kw_only=True)
 class Explanation:
-    """Why one token is where it is; ``label`` is its node as a person knows it."""
+    """Why one token is where it is; ``label`` is its node as a person knows it.
+
+    ``beside``: what its boundary events wait for, and the event sub-processes of its scope (told of the oldest token
+    there), each with the label of the event.
+    """
 
     token: Token
+    label: str
+    reason: Reason
+    beside: tuple[Beside, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One readable line."""
+        line = f"token {self.token.id} at {self.label} {self.reason.text}"
+        return "; ".join((line, *(each.text for each in self.beside)))
+
+
+@frozen
+class Beside:
+    """An event that is armed beside a token: ``label`` is the event as a person knows it."""
+
     label: str
     reason: Reason
 
     @property
     def text(self) -> str:
-        """One readable line."""
-        return f"token {self.token.id} at {self.label} {self.reason.text}"
+        """What it waits for."""
+        return f"beside it {self.label} {self.reason.text}"
 
 
 # ------------------------------------------------------------------ projections
@@ -349,9 +369,22 @@ def explain(program: Program, state: State) -> tuple[Explanation, ...]:
             token=_token(program, state, track),
             label=program.nodes[track.node].label,
             reason=_reason(program, state, track, joins),
+            beside=tuple(_beside(program, state, track)),
         )
         for track in state.tracks.values()
     )
+
+
+def _beside(program: Program, state: State, track: Track) -> Iterator[Beside]:
+    """What can happen while the token stands there."""
+    activity = program.nodes[track.node].activity
+    armed = [] if activity is None else [wait for wait in track.armed.values() if wait.node in activity.boundaries]
+    scope = state.scopes[track.scope]
+    if scope.armed and next(iter(scope.tracks.values())) is track:
+        armed += scope.armed.values()
+    for wait in armed:
+        if not isinstance(wait, Gathering):
+            yield Beside(program.nodes[wait.node].label, _awaited(program, state, wait))
 
 
 _STATES = {TrackState.WAITING: "waiting", TrackState.INCIDENT: "incident"}

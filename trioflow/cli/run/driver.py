@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 
 from trioflow.cli.output import shown
 from trioflow.cli.run.answers import Supply
 from trioflow.cli.run.listener import Listener
 from trioflow.cli.run.prompt import Prompt
 from trioflow.errors import TaskNotAvailable
-from trioflow.machine.explain import Explanation, ForMessage, ForRetry, ForTask, ForTimer, Ready, Running
+from trioflow.machine.explain import (
+    Explanation,
+    ForEvents,
+    ForMessage,
+    ForRetry,
+    ForTask,
+    ForTimer,
+    Ready,
+    Reason,
+    Running,
+    Throwing,
+)
 from trioflow.runtime.engine import Engine
 from trioflow.runtime.instance import Instance
 
 __all__ = ["Driver", "End"]
 
-_MOVES_BY_ITSELF = (Ready, Running, ForTimer, ForRetry)
+_MOVES_BY_ITSELF = (Ready, Running, Throwing, ForTimer, ForRetry)
+
+
+def _reasons(token: Explanation) -> Iterator[Reason]:
+    """What the token waits for, and what is armed beside it."""
+    yield token.reason
+    yield from (each.reason for each in token.beside)
+
+
+def _moves_by_itself(reason: Reason) -> bool:
+    """Whether it happens without an answer: a step that runs, a time that comes."""
+    if isinstance(reason, ForEvents):
+        return any(_moves_by_itself(event) for event in reason.events)
+    return isinstance(reason, _MOVES_BY_ITSELF)
 
 
 class End(enum.Enum):
@@ -51,7 +76,7 @@ class Driver:
                 return End.OVER
             if await self._answer(engine, instance, tokens):
                 continue
-            if not any(isinstance(token.reason, _MOVES_BY_ITSELF) for token in tokens):
+            if not any(_moves_by_itself(reason) for token in tokens for reason in _reasons(token)):
                 return End.STUCK
             await change.wait()
 
