@@ -2,7 +2,7 @@
 
 One row for each cell of the table of events (BPMN 2.0.2, Table 10.93) and for each activity.  Each runs alone, inside
 a sub-process that a boundary event cancels, inside a parallel multi-instance, inside a loop, and restored in the middle
-from what was stored.  After every event the driver proves the invariants, and that the stored state equals the live one.
+from what was stored.  After every event the driver proves the invariants, and that what is stored is what lives.
 """
 
 from __future__ import annotations

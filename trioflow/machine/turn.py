@@ -68,7 +68,8 @@ class Turn:
 
         Tokens move to rest; then what they throw is carried out, one by one; then conditions are looked at; then joins.
         """
-        agenda, nodes = self.state.agenda, self.program.nodes
+        state, nodes = self.state, self.program.nodes
+        agenda = state.agenda
         while budget > 0:
             if agenda:
                 budget -= 1
@@ -76,14 +77,13 @@ class Turn:
                 if track.state is TrackState.READY:
                     self._enter(track, nodes[track.node])
                 continue
-            spent = self._go_on(budget)
-            if spent is None:
+            if not (state.throws or state.changed or state.unsettled or state.openings or state.sweeping):
                 return self._transition(pending=False)
-            budget -= spent
+            budget -= self._go_on(budget)
         return self._transition(pending=True)
 
-    def _go_on(self, budget: int) -> int | None:
-        """All tokens are at rest: do what comes next; how much of the budget it took, None: nothing is left."""
+    def _go_on(self, budget: int) -> int:
+        """All tokens are at rest: do what comes next; how much of the budget it took."""
         state = self.state
         if state.openings:
             return repetition.open_some(self, budget)
@@ -96,10 +96,8 @@ class Turn:
                 node.behaviour.throw(self, track, node)
         elif state.changed:
             conditions.look(self)
-        elif state.unsettled:
-            joins.settle(self)
         else:
-            return None
+            joins.settle(self)
         return 0
 
     def _enter(self, track: Track, node: NodeProgram) -> None:
@@ -204,7 +202,9 @@ class Turn:
         """The node is done: choose its outgoing flows, or end the token if it has none (clause 13.3.1)."""
         outgoing = node.outgoing
         if len(node.plain) == len(outgoing):
-            if outgoing:
+            if len(outgoing) == 1 == node.copies:
+                self.move(track, outgoing[0])
+            elif outgoing:
                 self.take(track, outgoing * node.copies)
             else:
                 self.end(track)
