@@ -123,7 +123,7 @@ class Benchmark:
     @property
     def floor(self) -> str:
         """The file of its floor."""
-        return f"benchmarks/floors/{self.name}.py"
+        return f"benchmarks/floors/{self.name.replace('-', '_')}.py"
 
 
 @frozen(kw_only=True)

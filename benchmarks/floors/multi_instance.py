@@ -51,9 +51,7 @@ class Instance:
         return self.done
 
 
-def start(
-    nursery: trio.Nursery, handler: Callable[[Any], Awaitable[Any]], items: Sequence[Any], together: int
-) -> Instance:
+def start(nursery: trio.Nursery, handler: Callable[..., Any], items: Sequence[Any], together: int) -> Instance:
     """Start an instance in the program's nursery."""
     instance = Instance(handler, items, together)
     nursery.start_soon(instance.own)

@@ -25,6 +25,7 @@ TINY = {
     "timers": Plan(ns=(3, 5), items=0, repeat=1),
     "durable": Plan(ns=(1, 4), items=2, least=2, repeat=1),
     "parse": Plan(ns=(1, 5), items=5, repeat=2),
+    "multi-instance": Plan(ns=(1, 3), items=3, repeat=1),
 }
 KEYS = {
     "benchmark", "variant", "measure", "unit", "n", "items", "samples", "ours", "floor", "ratio", "spread",
@@ -46,6 +47,7 @@ def test_each_benchmark_runs_and_its_figures_have_the_right_form(
     benchmark: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each benchmark runs to its end with tiny sizes, and writes a JSON row for each measure at each N."""
+    assert benchmark.name in TINY, "without a tiny plan the full one is measured, which takes minutes"
     target = tmp_path / "figures.json"
 
     status = program.main([benchmark.name, "--json", str(target)], plans=TINY)
