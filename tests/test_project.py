@@ -224,9 +224,12 @@ def test_every_session_that_is_called_exists(file: str) -> None:
     assert called | set(beside()) <= sessions()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def noxfile() -> ModuleType:
-    """Return the noxfile as a module of its own, loaded once, where nothing but this Python is to be found."""
+    """Return the noxfile as a module of its own, where nothing but this Python is to be found.
+
+    It is loaded once in each process, for nox remembers the sessions.
+    """
     spec = importlib.util.spec_from_file_location("noxfile_under_test", ROOT / "noxfile.py")
     assert spec
     assert spec.loader

@@ -16,10 +16,10 @@ from trioflow.errors import ExpressionError
 from trioflow.expressions import Languages, Script
 from trioflow.machine.behaviours import COMPILERS
 from trioflow.machine.behaviours.base import Behaviour, Refused
-from trioflow.machine.behaviours.data_flow import data_names, data_plan
+from trioflow.machine.behaviours.data_flow import data_names, data_plan, data_stores
 from trioflow.machine.behaviours.events import catchers_of
 from trioflow.machine.behaviours.repeating import frame_of
-from trioflow.machine.behaviours.undoing import undo_of
+from trioflow.machine.behaviours.undoing import handlers_of, undo_of
 from trioflow.machine.program import (
     ActivityProgram,
     Evaluable,
@@ -97,9 +97,15 @@ class Compilation:
     handlers: set[str] = field(factory=set)
     data_names: dict[str, str] = field(init=False)
     """The name of every data element, by its id."""
+    data_stores: frozenset[str] = field(init=False)
+    """The ids of the references to data stores."""
+    undone_by: dict[str, str] = field(init=False)
+    """Activity to its compensation handler."""
 
     def __attrs_post_init__(self) -> None:
         self.data_names = data_names(self.graph)
+        self.data_stores = data_stores(self.graph)
+        self.undone_by = handlers_of(self.graph)
 
     # -------------------------------------------------------------- for the compilers of behaviours
 
@@ -259,7 +265,7 @@ class Compilation:
             start_quantity=activity.start_quantity,
             frame=frame_of(self, activity, data),
             data=data,
-            undo=undo_of(self.graph, activity),
+            undo=undo_of(self.graph, activity, self.undone_by),
             in_ad_hoc=isinstance(self.graph.container(activity.id), AdHocSubProcess),
             cancelled=next((event.id for event in events if self._cancels(event)), None),
         )

@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from trioflow.machine.compiler import Compilation
     from trioflow.machine.program import Evaluable
 
-__all__ = ["association_of", "data_names", "data_plan", "inputs_to", "outputs_from", "payload_plan", "received"]
+__all__ = [
+    "association_of",
+    "data_names",
+    "data_plan",
+    "data_stores",
+    "inputs_to",
+    "outputs_from",
+    "payload_plan",
+    "received",
+]
 
 
 def data_names(graph: Graph) -> dict[str, str]:
@@ -49,6 +58,11 @@ def data_names(graph: Graph) -> dict[str, str]:
             names[element.id] = element.name or element.id
     names.update({reference: names.get(target, target) for reference, target in references.items()})
     return names
+
+
+def data_stores(graph: Graph) -> frozenset[str]:
+    """The ids of the references to data stores."""
+    return frozenset(element.id for element, _ in elements_of(graph.process) if isinstance(element, DataStoreReference))
 
 
 def _data_elements(graph: Graph) -> Iterator[BaseElement]:
@@ -77,7 +91,7 @@ def _contract(specification: InputOutputSpecification | None) -> Iterator[BaseEl
 
 def association_of(compilation: Compilation, element: BaseElement, association: DataAssociation) -> Association | None:
     """The association, its expressions compiled; None: it was refused."""
-    stores = [ref for ref in (*association.source_refs, association.target_ref) if _is_store(compilation, ref)]
+    stores = [ref for ref in (*association.source_refs, association.target_ref) if ref in compilation.data_stores]
     if stores:
         compilation.refuse(element, f"a data association with the data store {stores[0]!r}", "Use a handler")
         return None
@@ -89,13 +103,6 @@ def association_of(compilation: Compilation, element: BaseElement, association: 
         target=target,
         transformation=None if transformation is None else compilation.expression(element, transformation),
         assignments=tuple(_assignments(compilation, element, association.assignments, target)),
-    )
-
-
-def _is_store(compilation: Compilation, ref: str | None) -> bool:
-    return any(
-        isinstance(element, DataStoreReference) and element.id == ref
-        for element, _ in elements_of(compilation.graph.process)
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trioflow.machine.program import Undo
 from trioflow.model import (
     Activity,
@@ -14,14 +16,22 @@ from trioflow.model import (
 )
 from trioflow.model.checks.view import compensation_handlers
 
-__all__ = ["undo_of"]
+__all__ = ["handlers_of", "undo_of"]
 
 
-def undo_of(graph: Graph, activity: Activity) -> Undo | None:
+def handlers_of(graph: Graph) -> dict[str, str]:
+    """The id of each activity that has a compensation handler, and of the first one that it is linked to."""
+    handlers: dict[str, str] = {}
+    for boundary, handler in compensation_handlers(graph):
+        handlers.setdefault(boundary.attached_to_ref, handler.id)
+    return handlers
+
+
+def undo_of(graph: Graph, activity: Activity, handlers: Mapping[str, str]) -> Undo | None:
     """How the activity is undone; None: nothing of it ever is, so nothing is noted when it completes."""
-    handler = _handler(graph, activity)
+    handler = handlers.get(activity.id)
     inside = _own_event_sub_process(graph, activity)
-    if handler is None and inside is None and not _has_contents(graph, activity):
+    if handler is None and inside is None and not _has_contents(graph, activity, handlers):
         return None
     loop = activity.loop_characteristics
     return Undo(
@@ -32,12 +42,6 @@ def undo_of(graph: Graph, activity: Activity) -> Undo | None:
         repeats=loop is not None,
         together=isinstance(loop, MultiInstanceLoopCharacteristics) and not loop.is_sequential,
     )
-
-
-def _handler(graph: Graph, activity: Activity) -> str | None:
-    """The activity that the first compensation boundary event of this one is linked to."""
-    pairs = compensation_handlers(graph)
-    return next((handler.id for boundary, handler in pairs if boundary.attached_to_ref == activity.id), None)
 
 
 def _own_event_sub_process(graph: Graph, activity: Activity) -> str | None:
@@ -56,8 +60,9 @@ def _compensates(graph: Graph, start: StartEvent) -> bool:
     return any(isinstance(each, CompensateEventDefinition) for each in graph.event_definitions(start))
 
 
-def _has_contents(graph: Graph, activity: Activity) -> bool:
+def _has_contents(graph: Graph, activity: Activity, handlers: Mapping[str, str]) -> bool:
     """Whether anything inside, at any depth, can be undone."""
     if not isinstance(activity, SubProcess):
         return False
-    return any(isinstance(child, Activity) and undo_of(graph, child) for child in graph.children.get(activity.id, ()))
+    children = graph.children.get(activity.id, ())
+    return any(isinstance(child, Activity) and undo_of(graph, child, handlers) for child in children)

@@ -42,7 +42,7 @@ def settle(turn: Turn) -> None:
         ready = {node_id for node_id in looked if _is_ready(turn.program, scope, node_id)}
         changed = {node_id for node_id in looked if _is_judged_wrongly(turn.program, scope, node_id)} - ready
         if ready:
-            for node_id in changed:
+            for node_id in sorted(changed):  # a set has no order of its own
                 doubt(turn.state, scope, node_id)
             _fire(turn, scope, ready)
         else:
