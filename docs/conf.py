@@ -18,7 +18,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(abc|collections|contextlib|datetime|decimal|enum|os|pathlib|typing|types|uuid)\..*"),
     (r"py:.*", r"(attr|attrs|cattrs|lxml|orjson|trio)\..*"),
     # Names that a module only knows while it is type-checked, and type variables: autodoc shows them bare.
-    (r"py:class", r"FlowNode|SubProcess|On|Programs|Reason|Shell|Value|datetime|trioflow\..*\.(F|T|_Class|_Forwarding)"),
+    (r"py:class", r"FlowNode|SubProcess|On|Programs|Reason|Shell|Value|datetime"),
+    (r"py:class", r"trioflow\..*\.(F|T|_Class|_Forwarding)"),
     # The inside of the engine and of an instance, which signatures name and no user makes.
     (
         r"py:class",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trioflow.model import soundness
 from trioflow.model.checks import (
     activities,
     choreographies,
@@ -52,6 +53,7 @@ def check(model: Graph | Definitions, process: Process | None = None) -> tuple[F
     for graph in _graphs(model, process):
         for rule in PROCESS_RULES:
             found.extend(rule.findings(graph))
+        found.extend(soundness.findings(graph))
     return tuple(sorted(found, key=_line))
 
 
