@@ -40,6 +40,10 @@ MANY_MARKS = 4_096
 """Touched entities after which a volatile store's marks are forgotten: the next piece is a base anyway."""
 
 
+_ARRIVALS = (MessageArrived, SignalArrived)
+"""A union would be made anew at each step."""
+
+
 @define(eq=False)
 class Host:
     """One resident instance.
@@ -238,7 +242,7 @@ class Host:
             if reply is not None:
                 reply.fail(ownership_lost(self.instance_id))
             return
-        if isinstance(event, MessageArrived | SignalArrived) and self._is_known(event, reply):
+        if isinstance(event, _ARRIVALS) and self._is_known(event, reply):
             return
         try:
             transition = apply(self.program, self.state, event, self.shell.store.now())
